@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._numpy_functions import overflow_is_inf, silu, wide
+from ._numpy_functions import _within_range, overflow_is_inf, silu, wide
 
 
 @overflow_is_inf
@@ -13,3 +13,54 @@ def causal_conv1d(x, weight, bias=None, state=None, *, activation=None):
     y = sum(wide(columns[..., j : j + n]) * wide(weight[:, j : j + 1]) for j in range(past + 1))
     y = (y if bias is None else y + bias[:, None]).astype(x.dtype)
     return silu(y) if activation == "silu" else y, columns[..., n:].copy()
+
+
+def _normalized(x, eps=1e-6):
+    squares = np.sum(np.square(x), axis=-1, keepdims=True) + np.asarray(eps, x.dtype)
+    return x / np.sqrt(np.maximum(squares, np.finfo(x.dtype).tiny))
+
+
+@overflow_is_inf
+def l2_norm(x, *, eps=1e-6):
+    h, s = _within_range(wide(x))
+    return _normalized(h, eps / s / s).astype(x.dtype)
+
+
+@overflow_is_inf
+def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None, qk_l2norm=False):
+    """Token by token, with the state in float32 or wider."""
+    dtype, d_k = q.dtype, q.shape[-1]
+    q, k, v = wide(q), wide(k), wide(v)
+    if qk_l2norm:
+        q, k = _normalized(q), _normalized(k)
+    q, k = (np.repeat(x, v.shape[-3] // x.shape[-3], axis=-3) for x in (q, k))
+    state = np.zeros((*v.shape[:-2], d_k, v.shape[-1]), v.dtype) if state is None else state.copy()
+    out = np.zeros_like(v)
+    for t in range(v.shape[-2]):
+        if g is not None:
+            state *= np.exp(g[..., t, :, None])
+        written = v[..., t, None, :]
+        if beta is not None:
+            written = wide(beta)[..., t, None, None] * (written - k[..., t, None, :] @ state)
+        state += k[..., t, :, None] * written
+        out[..., t, :] = (q[..., t, None, :] @ state)[..., 0, :]
+    return (out * v.dtype.type(1 / np.sqrt(d_k) if scale is None else scale)).astype(dtype), state
+
+
+@overflow_is_inf
+def linear_attention_gate(x, a_log, dt_bias=None, *, lower_bound=None):
+    y = wide(x) if dt_bias is None else wide(x) + dt_bias[:, None, :]
+    rate = np.exp(a_log)[:, None, None]
+    return -rate * np.logaddexp(0, y) if lower_bound is None else y.dtype.type(lower_bound) / (1 + np.exp(-rate * y))
+
+
+@overflow_is_inf
+def gated_rms_norm(x, gate, weight, *, eps, norm_before_gate=True, group_size=None, activation="silu"):
+    wide_gate = wide(gate)
+    opened = 1 / (1 + np.exp(-wide_gate))
+    opened = wide_gate * opened if activation == "silu" else opened
+    z = wide(x) if norm_before_gate else wide(x) * opened
+    size = group_size or x.shape[-1]
+    groups = z.reshape(*x.shape[:-1], x.shape[-1] // size, size)
+    y = (groups / np.sqrt(np.mean(np.square(groups), axis=-1, keepdims=True) + z.dtype.type(eps))).reshape(x.shape) * weight
+    return (y * opened if norm_before_gate else y).astype(x.dtype)

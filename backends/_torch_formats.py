@@ -55,7 +55,7 @@ def quantize(x, scale, zero_point=None, global_scale=None, *, dtype, block, scal
 
 def _numbers(q, dtype):
     """The numbers that codes stand for, in float32."""
-    if dtype in INTEGERS or dtype.startswith("float8"):
+    if dtype not in FLOATS or dtype.startswith("float8"):
         return q.float()
     bits, fraction_bits, emin, _ = FLOATS[dtype]
     size = (q & (1 << (bits - 1)) - 1).int()
@@ -77,6 +77,28 @@ def dequantize(
     return y.to(getattr(torch, dtype))
 
 
+def _operand(q, scale, zero_point, q_dtype, block, scale_dtype):
+    """The numbers of one operand as float32, times the scales of their blocks. One that is no format of few bits has no scale."""
+    y = _numbers(q, q_dtype)
+    if zero_point is not None:
+        y = y - _of_elements(zero_point.float(), block, y.shape)
+    return y if scale is None else y * _of_elements(_widened(scale, scale_dtype), block, y.shape)
+
+
+def scaled_matmul(
+    a, b, scale_a=None, scale_b=None, zero_point_a=None, zero_point_b=None, bias=None, global_scale_a=None,
+    global_scale_b=None, *, a_dtype, b_dtype, block_a=None, block_b, scale_dtype_a="float32", scale_dtype_b="float32",
+    dtype="bfloat16",
+):  # fmt: skip
+    left = _operand(a, scale_a, zero_point_a, a_dtype, block_a, scale_dtype_a)
+    right = _operand(b, scale_b, zero_point_b, b_dtype, block_b, scale_dtype_b)
+    y = left @ right.T
+    for g in (global_scale_a, global_scale_b):
+        y = y if g is None else y * g
+    y = y if bias is None else y + bias.float()
+    return y.to(getattr(torch, dtype))
+
+
 def unpack_int4(packed, *, order="sequential", signed=False):
     y = (packed.unsqueeze(-1) >> torch.arange(0, 32, 4, dtype=torch.int32, device=packed.device)) & 15
     y = y[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else y
@@ -88,3 +110,55 @@ def swizzle_scales(scales):
     m, c = scales.shape
     whole = torch.nn.functional.pad(scales, (0, -c % 4, 0, -m % 128))
     return whole.reshape(whole.shape[0] // 128, 4, 32, whole.shape[1] // 4, 4).permute(0, 3, 2, 1, 4).reshape(-1)
+
+
+def _blocks(x, block, reduce):
+    """What a function gives for each block, of shape (..., R, C). The last block of an axis is filled up with its last number."""
+    for axis, size in ((-1, block[1]), (-2, block[0])):
+        length = x.shape[axis]
+        size = length if size is None else min(size, length)
+        index = torch.arange(-(-length // size) * size, device=x.device).clamp(max=length - 1)
+        x = reduce(x.index_select(axis, index).unflatten(axis, (-1, size)), dim=axis)
+    return x
+
+
+def _power_of_two(amax, dtype, rule):
+    """The scales in float8_e8m0fnu, from the bits of the largest number of each block."""
+    fraction_bits, largest = FLOATS[dtype][1], torch.tensor(FLOATS[dtype][3], dtype=torch.float32).view(torch.int32).item()
+    bits = amax.view(torch.int32)
+    if rule == "even":
+        bits = bits + (1 << (22 - fraction_bits))
+    s = (bits >> 23) - (largest >> 23)
+    if rule == "rceil":
+        s = s + ((bits & 0x7FFFFF) > (largest & 0x7FFFFF)).int()
+    codes = torch.where(amax.isnan(), 255, s.clamp(-127, 127) + 127)
+    return codes.to(torch.uint8).view(torch.float8_e8m0fnu)
+
+
+def dynamic_quantize(
+    x, global_scale=None, *, dtype, block, scale_dtype="float32", scale_rounding="rceil", eps=0.0, symmetric=True
+):
+    x = x.float()
+    if not symmetric:
+        return _with_zero_point(x, dtype, block)
+    amax = _blocks(x.abs(), block, torch.amax).clamp(min=eps)
+    largest = FLOATS[dtype][3] if dtype in FLOATS else INTEGERS[dtype][1]
+    if scale_dtype == "float8_e8m0fnu":
+        scale = _power_of_two(amax, dtype, scale_rounding)
+    elif scale_dtype == "float8_e4m3fn":
+        t = amax / (largest if global_scale is None else largest * global_scale)
+        scale = _codes(_nearest(t, scale_dtype), scale_dtype).view(torch.float8_e4m3fn)
+    else:
+        scale = amax / largest
+    wide = _widened(scale, scale_dtype)
+    return quantize(x, torch.where(wide == 0, 1.0, wide), None, global_scale, dtype=dtype, block=block), scale
+
+
+def _with_zero_point(x, dtype, block):
+    least, largest = INTEGERS[dtype]
+    low, high = _blocks(x, block, torch.amin).clamp(max=0), _blocks(x, block, torch.amax).clamp(min=0)
+    scale = (high - low) / (largest - least)
+    safe = torch.where(scale > 0, scale, 1.0)
+    zero_point = (least - torch.round((low / safe).clamp(min=-1024))).clamp(least, largest)
+    zero_point = zero_point.to(torch.int8 if least < 0 else torch.uint8)
+    return quantize(x, safe, zero_point, dtype=dtype, block=block), scale, zero_point

@@ -13,6 +13,7 @@ from ._numpy_formats import *
 from ._numpy_functions import *
 from ._numpy_losses import *
 from ._numpy_rotary import *
+from ._numpy_sampling import *
 from ._numpy_serving import *
 from ._numpy_states import *
 
@@ -33,11 +34,20 @@ conventions = {
     "fp4_ties": "even",
     "global_scale": "multiplier",
     "int8_range": "-128",
+    "l2_epsilon": "inside",
     "stored_zero_point": "value",
+    "temperature_order": "first",
+    "top_k_ties": "all",
+    "top_p_mass": "after top_k",
+    "top_p_ties": "some",
+    "integer_divisor": "127",
+    "small_fp8_scale": "rounded",
+    "floored": "amax",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")
 domain = {name: {"weights": OPTIONAL_WEIGHTS} for name in ("transformer_block", "transformer_lm")}
+domain["penalize_logits"] = {"padding": True}
 
 
 @overflow_is_inf

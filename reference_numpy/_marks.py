@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, six functions, and twenty marks.
+"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-five marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -62,6 +62,11 @@ def double(x: Any) -> float:
     return float(getattr(x, "value", x))
 
 
+def number(x: Any) -> Any:
+    """Return the numbers of an array without their errors: for decisions that are exact."""
+    return np.asarray(getattr(x, "value", x), dtype=np.float64)
+
+
 def quotient(x: Any, *divisors: Any, roundings: int) -> Any:
     """Return x divided by the product of numbers that are given.
 
@@ -78,12 +83,41 @@ def product(x: Any, *factors: Any, roundings: int) -> Any:
     return x.product(factors, roundings) if hasattr(x, "product") else x * math.prod(factors)
 
 
+def contracted(a: Any, b: Any, *, factors: Any, sizes: Any, roundings: int) -> Any:
+    """Return a @ b.T times given factors.
+
+    Mark a sum that code may take apart, into terms whose sizes are the products of these two arrays, with so many roundings.
+    """
+    if hasattr(a, "contracted"):
+        return a.contracted(b, factors, sizes, roundings)
+    return np.matmul(a, np.swapaxes(b, -1, -2)) * math.prod(factors)
+
+
+def narrowed(x: Any, unit: float, least: float) -> Any:
+    """Return x. Mark an operand that code may round, by at most the unit roundoff of its size and by `least`."""
+    return x.narrowed(unit, least) if hasattr(x, "narrowed") else x
+
+
 def stored(x: Any, store: Callable[[Any], Any]) -> Any:
     """Return store(x), a monotone function that rounds to a format of few bits.
 
     A correct result lies between the roundings of the two ends of the interval in which x lies.
     """
     return x.stored(store) if hasattr(x, "stored") else store(x)
+
+
+def between(x: Any, where: Any, low: float, high: float) -> Any:
+    """Return x. Mark elements that may be any number from low to high."""
+    return x.between(where, low, high) if hasattr(x, "between") else x
+
+
+def answered(x: Any, name: str, *, least: float = -math.inf, roundings: int = 0) -> Any:
+    """Return x. Mark a result of this name, which other results are judged at: they are computed from it as it was returned.
+
+    One below `least` or not finite leaves the others open. Of one that is a power of two where x is none, `roundings` are allowed
+    for all the same: dividing by x, or multiplying by its reciprocal, is not exact.
+    """
+    return x.answered(name, least, roundings) if hasattr(x, "answered") else x
 
 
 def rounded(x: Any) -> Any:
@@ -185,6 +219,15 @@ def through_quotient(x: Any) -> Any:
     Such code divides x by the sum and then multiplies it by e. The equation does both in one step, with two roundings fewer.
     """
     return x.through_quotient() if hasattr(x, "through_quotient") else x
+
+
+def as_a_whole(equation: Callable[..., Any], *operands: Any) -> Any:
+    """Return equation(*operands). Mark a recurrence whose error is derived as a whole, since that of single steps would grow.
+
+    A number type that does so has a method with the name of the equation.
+    """
+    typed = next((x for x in operands if hasattr(x, equation.__name__)), None)
+    return equation(*operands) if typed is None else getattr(typed, equation.__name__)(*operands)
 
 
 def recomputed(scores: Callable[..., Any], *operands: Any, axis: int) -> Any:

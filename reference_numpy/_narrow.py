@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ._marks import exact, float64, product
+
 # The bits of the significand, the exponent of the smallest normal number, and the largest number.
 FLOATS = MappingProxyType({
     "float8_e4m3fn": (4, -6, 448.0),
@@ -16,6 +18,8 @@ FLOATS = MappingProxyType({
     "float6_e3m2fn": (3, -2, 28.0),
     "float4_e2m1fn": (2, 0, 6.0),
 })  # fmt: skip
+# The unit roundoff of a dtype of 16 bits, and the largest error below its normal range.
+ROUNDED_TO = MappingProxyType({"bfloat16": (2.0**-8, 0.0), "float16": (2.0**-11, 2.0**-25)})
 INTEGERS = MappingProxyType({"int8": (-128, 127), "int4": (-8, 7), "uint8": (0, 255), "uint4": (0, 15)})  # least and largest
 
 
@@ -60,3 +64,26 @@ def spread(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
 def count_blocks(length: int, size: int | None) -> int:
     """Return how many blocks of this size an axis has. None is one block for the whole axis."""
     return 1 if size is None else math.ceil(length / size)
+
+
+def count_pieces(length: int, *blocks: Any) -> int:
+    """Return into how many pieces the boundaries of all these blocks cut an axis of this length."""
+    sizes = [block[1] for block in blocks if block[1] is not None]
+    return len({0} | {edge for size in sizes for edge in range(size, length, size)})
+
+
+def two_levels(*global_scales: Any) -> Any:
+    """Return the factors that global scales are: they themselves, but see the convention global_scale."""
+    return [float64(g) for g in global_scales if g is not None]
+
+
+def to_numbers(q: Any, scale: Any, zero_point: Any, block: Any) -> Any:
+    """Return (q - zero_point) * scale. The difference is exact, and the error of the product is that of whole sums."""
+    y = q if zero_point is None else exact(q - spread(float64(zero_point), block, q.shape))
+    return y if scale is None else product(y, spread(float64(scale), block, q.shape), roundings=0)
+
+
+def to_sizes(q: Any, scale: Any, zero_point: Any, block: Any) -> Any:
+    """Return (|q| + |zero_point|) * scale: what is added up where code multiplies numbers and zero points apart."""
+    y = np.abs(q) if zero_point is None else np.abs(q) + np.abs(spread(float64(zero_point), block, q.shape))
+    return y if scale is None else product(y, spread(float64(scale), block, q.shape), roundings=0)

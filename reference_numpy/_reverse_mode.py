@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _choice, _marks
+from . import _choice, _marks, _recurrence
 
 Pull = Callable[[Any], Any] | None  # the cotangent of an argument of a function, from that of its result; None if it has none
 
@@ -131,6 +131,20 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         pulls = (lambda c: choose(c, 0 * c)), (lambda c: choose(0 * c, c))
         steps = [(x, pull) for x, pull in zip((first, second), pulls, strict=True) if isinstance(x, Traced)]
         return Traced(choose(_primal(first), _primal(second)), steps)
+
+    def recur(self, *operands: Any) -> "Traced":
+        plain, found = [_primal(x) for x in operands], dict[int, list[Any]]()
+
+        def pull(c: Any, i: int) -> Any:
+            if id(c) not in found:
+                found[id(c)] = [
+                    *_marks.as_a_whole(_recurrence.recur_vjp, c, *plain),
+                    c,
+                ]  # with c, whose id is kept so
+            return found[id(c)][i]
+
+        steps = [(x, lambda c, i=i: pull(c, i)) for i, x in enumerate(operands) if isinstance(x, Traced)]
+        return Traced(_marks.as_a_whole(_recurrence.recur, *plain), steps)
 
     def largest(self, k: int) -> Any:
         return _choice.largest(self.primal, k)

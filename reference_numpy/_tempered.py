@@ -6,6 +6,7 @@ import numpy as np
 
 from ._marks import exact, float64, is_one, recomputed
 from ._sums import rows
+from .softmax import softmax
 
 
 def tempered(logits: Any, temperature: float) -> tuple[Any, Any, Any]:
@@ -21,6 +22,12 @@ def tempered(logits: Any, temperature: float) -> tuple[Any, Any, Any]:
     total = np.sum(e, axis=-1, keepdims=True)
     p = e / total * recomputed(lambda scores: scores, z, axis=-1)
     return z, p, (shift + np.log(total))[:, 0]
+
+
+def tempered_softmax(logits: Any, temperature: float) -> Any:
+    """Return softmax(logits / temperature). Code may compute it from logarithms of probabilities."""
+    z = logits if is_one(temperature) else logits * (1 / float64(temperature))
+    return softmax(z, axis=-1) * recomputed(lambda scores: scores, z, axis=-1)
 
 
 def mean_of(p: Any, x: Any, lse: Any) -> Any:

@@ -1,6 +1,7 @@
 """What must hold of every gradient: of the vector-Jacobian product of each operation that has a slope."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -158,16 +159,18 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4, about_state=True)
 def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
-    """The operation gives the same result whether it is differentiated or not. The backward pass does not change that
-    result.
+    """The operation gives the same result whether it is differentiated or not, also where that result carries no gradient.
+    The backward pass does not change that result.
     """
     call = draw.call()
     plain = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
+    with suppress(NotImplementedVariant):  # which the gradient itself says below
+        y, _ = differentiate(gradient, call)
+        assert_unmoved(Result(gradient.forward.values(plain, y), plain), gradient.forward.result(plain))
     y, pull, cotangent = run_forward(gradient, call)
     answered = gradient.forward.values(plain, y)
     gradient.attempt(lambda: pull(cotangent))
     assert_identical(gradient.forward.values(plain, y), answered, sides=REPEATED)
-    assert_unmoved(Result(answered, plain), gradient.forward.result(plain))
 
 
 @invariant("B", cost=4, about_state=True)
@@ -207,8 +210,8 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
 @invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3, about_state=True, tier=SURROUNDINGS)
 def test_states(gradient: Gradient, draw: Draw) -> None:
     """Each gradient that is asked for is the same in every state of the framework: after a call in inference mode, with
-    weights that are parameters, with no argument that is a leaf, with gradients for some of the arguments alone, and with
-    another default dtype.
+    weights or all arguments that are parameters, with no argument that is a leaf, with gradients for some of the arguments
+    alone, and with another default dtype.
     """
     call = draw.call()
     if gradient.own:
@@ -290,9 +293,15 @@ def drop_wrt(call: Call) -> dict[str, Any]:
 
 def run_forward(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
     """Return the backend's result, the function that pulls a cotangent of it back, and the call's cotangent."""
+    if not gradient.own:
+        gradient.run(call)  # refused, or recorded, as any other
+    return *differentiate(gradient, call), gradient.native(call)[0][0]
+
+
+def differentiate(gradient: Gradient, call: Call) -> tuple[Any, Any]:
+    """Return the backend's result for arguments that have a gradient, and the function that pulls a cotangent of it back."""
     if gradient.own:
         raise NotImplementedVariant("its gradients are no framework's", "suite")
-    gradient.run(call)  # refused, or recorded, as any other
-    (cotangent, *arrays), keywords = gradient.native(call)
+    (_, *arrays), keywords = gradient.native(call)
     y, pull = gradient.attempt(lambda: gradient.linearize(*arrays, **keywords))
-    return y, pull, cotangent
+    return y, pull

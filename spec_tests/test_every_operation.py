@@ -277,6 +277,8 @@ def test_unbiased(operation: Operation, draw: Draw) -> None:
     the last step is the rounding of the result itself, and adds no further share.
     """
     drawn = draw.call()
+    if operation.spec.is_whole:
+        raise NotImplementedVariant("whole numbers, which are not rounded", "suite")
     if _list_narrow_results(drawn):
         raise NotImplementedVariant("a result of few bits, whose roundings laws of its own judge", "suite")
     fresh, options = tree_map(lambda x: draw.normal(x.shape) if is_floating(x) else x, [list(drawn.arguments), drawn.keywords])

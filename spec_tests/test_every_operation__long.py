@@ -17,7 +17,7 @@ from .helpers.storage import native_as_given
 from .implementation.framework import CannotMakeArray
 from .inputs.draw import SEQUENCES, Draw
 from .specification.pytree import leaves
-from .specification.registry import result_ranks
+from .specification.registry import has_named_batch, result_ranks
 from .specification.run_settings import current_settings
 from .specification.tiers import CALLS
 from .trials.invariant import invariant
@@ -133,6 +133,8 @@ class _Stacked:
 def _has_first_axis(call: Call, name: str, shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
     """Whether one of several results has the first axis of the batch. It may lack axes, or have one of size 1."""
     ranks = result_ranks(call.operation.spec)
+    if name not in ranks and has_named_batch(call.operation.spec):
+        return shape[:1] == batch[:1]
     return len(shape) - ranks.get(name, 0) == len(batch) and shape[0] == batch[0]
 
 

@@ -30,9 +30,10 @@ GROUPS = {
     "Models": "transformer_block transformer_lm parameter_count",
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
     " cosine_schedule",
+    "From logits to a token": "penalize_logits sampling_probabilities verify_draft",
     "Losses of policies": "token_log_probs group_advantages policy_loss dpo_loss divergence",
-    "Numbers in few bits": "quantize dequantize unpack_int4 swizzle_scales",
-    "States": "causal_conv1d",
+    "Numbers in few bits": "quantize dynamic_quantize dequantize scaled_matmul unpack_int4 swizzle_scales",
+    "States": "causal_conv1d l2_norm linear_attention linear_attention_gate gated_rms_norm",
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}

@@ -189,3 +189,17 @@ def test_samples_are_joined_along_the_axis_that_numpy_takes() -> None:
         for axis in ({}, {"axis": 0}, {"axis": 1}, {"axis": -1}):
             joined = join([x, y], **axis)
             assert np.array_equal(joined.value[0], join([np.full((2, 3), 1.0), np.full((2, 3), 2.0)], **axis)), (join, axis)
+
+
+def test_samples_are_rolled_along_the_axis_that_numpy_takes() -> None:
+    """A deviation of silu rolls its argument, and the search puts it into equations of which silu is a part."""
+    values = np.arange(6.0).reshape(2, 3)
+    x = Sample.input(values, WIDE, RandomStream())
+    rolled = [
+        (np.roll(x, 1), np.roll(values, 1)),
+        (np.roll(x, 1, -1), np.roll(values, 1, -1)),
+        (np.roll(x, 2, axis=1), np.roll(values, 2, axis=1)),
+        (np.roll(x, -1, axis=0), np.roll(values, -1, axis=0)),
+    ]
+    for found, expected in rolled:
+        assert np.array_equal(found.value[0], expected)

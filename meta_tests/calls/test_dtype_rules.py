@@ -57,6 +57,7 @@ def make(name: str, dtype: str = "float32", precision: str = "", domain: Any = N
         (np.ones((2, 3), np.uint8), INTEGER, ""),
         (np.ones((2, 3), np.float32), INTEGER, "it is float32"),
         (np.ones((2, 3), bool), INTEGER, "it is bool"),
+        (np.ones((2, 3), np.complex64), None, "it is complex64"),
     ],
 )
 def test_what_is_read_and_what_is_a_violation(x: Any, dtype: str | None, what: str) -> None:

@@ -106,6 +106,10 @@ INFERRED = [
     ("advantage_std", "group_advantages"),
     ("empty_sequences", "policy_loss"),
     ("all_ignored", "policy_loss"),
+    ("temperature_order", "sampling_probabilities"),
+    ("top_k_ties", "sampling_probabilities"),
+    ("top_p_mass", "sampling_probabilities"),
+    ("top_p_ties", "sampling_probabilities"),
 ]
 VALUES = [(convention, name, value) for convention, name in INFERRED for value in CONVENTIONS[convention].values]
 

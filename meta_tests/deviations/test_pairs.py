@@ -11,7 +11,7 @@ import pytest
 from spec_tests.deviations import find, join
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.registry import operations
-from spec_tests.trials.causes import Cause
+from spec_tests.trials.cause import Cause
 
 from ..measure.two_bugs import HIDDEN, NAMED_BOTH, NAMED_THIRD, diagnose_pair, draw_pairs
 from ..support.in_process import attempt, trials

@@ -149,7 +149,9 @@ def test_a_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     follow(page, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["one_kernel", "students_file", "library", "model", "first_ci", "written_by_a_model"])
+@pytest.mark.parametrize(
+    "name", ["one_kernel", "few_bits", "students_file", "library", "model", "first_ci", "written_by_a_model"]
+)
 def test_each_thing_that_a_reader_may_have_has_a_short_guide(name: str) -> None:
     text = (DOCS / "guides" / f"{name}.md").read_text()
     assert text.startswith(("# I have ", "# I want ", "# I let "))

@@ -42,7 +42,6 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-LIST = "class States(tuple):\n    def __iter__(self):\n        raise {error}\n\n\ndtypes = States(('float32',))\n"
 SIGNATURE = """
 class Function:
     @property
@@ -57,7 +56,6 @@ relu = Function()
 CASES = {
     "the file": f"{NUMPY}{RELU}\n\nraise {{error}}\n",
     "a name": f"{NUMPY}{RELU}\n\ndef __getattr__(name):\n    raise {{error}}\n",
-    "a statement": f"{NUMPY}{LIST}{RELU}",
     "a signature": f"{NUMPY}{SIGNATURE}",
     "a constructor": TORCH_CLASS.replace("{init}", "raise {error}"),
     "a forward": TORCH_CLASS.replace("{init}", ""),

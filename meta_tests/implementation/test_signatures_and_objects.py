@@ -194,6 +194,14 @@ def test_only_a_short_text_of_its_own_is_taken_for_the_name(line: str, name: str
     assert load("mine.py", tmp_path, {"relu"}).name == name
 
 
+def test_a_function_of_fewer_arrays_is_another_function(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + "\n\ndef swiglu(gate, up):\n    return gate / (1 + np.exp(-gate)) * up\n")
+    found = suite(tmp_path, "--backend=mine.py", "-k", "swiglu.reference or relu.reference")
+    assert found.code == 0, found.text
+    text = " ".join(found.text.split())
+    assert "mine's swiglu takes (gate, up), but the operation is called with (x, w1, w2, w3)" in text
+
+
 def test_an_optional_array_without_a_default_is_answered_before_anything_is_judged(tmp_path: Path) -> None:
     body = "\n\ndef linear(x, weight, bias):\n    return x @ weight.T + bias\n"
     write(

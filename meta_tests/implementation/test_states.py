@@ -24,6 +24,7 @@ from spec_tests.implementation.process_state import (
     framework_settings,
 )
 from spec_tests.implementation.states import (
+    ALL_PARAMETERS,
     AUTOCAST,
     CALL_STATES,
     DEFAULT_DTYPES,
@@ -119,6 +120,7 @@ def test_a_framework_has_states_if_it_has_each_function() -> None:
     [
         ("", [True, True, True], [False, False, False], True, [0, 1, 2]),
         (PARAMETERS, [True, True, True], [False, True, True], True, [0, 1, 2]),
+        (ALL_PARAMETERS, [True, True, True], [True, True, True], True, [0, 1, 2]),
         (NOT_LEAVES, [True, True, True], [False, False, False], False, [0, 1, 2]),
         (some_alone([0, 2]), [True, False, True], [False, False, True], True, [0, 2]),
         (some_alone([1]), [False, True, False], [False, True, False], True, [1]),
@@ -164,7 +166,8 @@ def test_what_a_step_raises_is_a_fault_or_a_refusal() -> None:
 def test_every_setting_of_the_process_is_recorded_and_can_be_put_back() -> None:
     names = [setting.name for setting in PROCESS_SETTINGS]
     assert {
-        "NumPy's error state", "NumPy's print options", "the working directory", "the locale", "the recursion limit",
+        "NumPy's error state", "NumPy's print options", "the processor's floating-point mode", "the working directory",
+        "the locale", "the recursion limit",
         "the trace function", "the profile function", "sys.stdout", "sys.stderr", "the handler of SIGINT",
         "the handler of SIGALRM",
     } <= {*names}  # fmt: skip

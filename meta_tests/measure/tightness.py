@@ -48,7 +48,7 @@ ARITHMETIC = MappingProxyType(
 NAMES = tuple(
     name
     for name in (*operations(), *gradients())
-    if specification(name).precision != "exact" and specification(name).dtype is None
+    if specification(name).precision != "exact" and specification(name).dtype is None and not specification(name).is_whole
 )
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from reference_numpy._narrow import count_blocks, spread
 from reference_numpy.dequantize import dequantize
+from reference_numpy.dynamic_quantize import dynamic_quantize
 from reference_numpy.quantize import quantize
+from reference_numpy.scaled_matmul import scaled_matmul
 from reference_numpy.swizzle_scales import swizzle_scales
 from reference_numpy.unpack_int4 import unpack_int4
 from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, NARROW_FORMATS
@@ -72,6 +74,112 @@ def test_dequantize_is_that_of_rationals(dtype: str, block: Any) -> None:
         exact = (Fraction(float(q[i, j])) - (0 if z is None else int(z[at]))) * Fraction(float(scale[at]))
         exact = exact * Fraction(7, 4) if b is None else exact + Fraction(float(b[at]))
         assert abs(Fraction(float(found[i, j])) - exact) <= abs(exact) * Fraction(1, 2**50) + Fraction(1, 2**44), (i, j)
+
+
+def find_scale(numbers: list[Fraction], dtype: str, kind: str, rule: str) -> Fraction:
+    """Return the scale of a block, by trying all that there are in its format."""
+    f, size = NARROW_FORMATS[dtype], max(map(abs, numbers))
+    quotient = size / Fraction(f.max)
+    if kind == "float32":
+        return quotient
+    if kind == "float8_e4m3fn":
+        return Fraction(round_exactly(quotient, kind, 0))
+    powers = [Fraction(2) ** s for s in range(-20, 21)]
+    if rule == "rceil":
+        return min(p for p in powers if quotient <= p)
+    if rule == "even":  # half up, to as many bits as the format has
+        step = max(p for p in powers if p <= size) * Fraction(2) ** (1 - f.precision)
+        size = (size / step + Fraction(1, 2)).__floor__() * step
+    return max(p for p in powers if p <= size) / 2**f.emax
+
+
+@pytest.mark.parametrize("block", BLOCKS[1:4])
+@pytest.mark.parametrize("dtype", [name for name in ELEMENT_FORMATS if NARROW_FORMATS[name].is_signed])
+@pytest.mark.parametrize("kind", ["float32", "rceil", "floor", "even", "float8_e4m3fn"])
+def test_dynamic_quantize_is_that_of_rationals(dtype: str, kind: str, block: Any) -> None:
+    f, shape = NARROW_FORMATS[dtype], (3, 7)
+    if f.is_integer and kind != "float32":
+        pytest.skip("scales of integers are float32")
+    rule, scale_dtype = (kind, "float8_e8m0fnu") if kind in ("rceil", "floor", "even") else ("rceil", kind)
+    draws = rng(8)
+    x = (draws.standard_normal(shape) * 2.0 ** draws.integers(-2, 3, shape) * f.max / 8).astype(np.float32)
+    x[0, 0], x[1, 1], x[2, 2] = f.max, 2.0 ** (f.emax + 1), 2.0 ** (f.emax + 1) * (1 - 2.0 ** -(f.precision + 1))
+    q, scale = dynamic_quantize(x, dtype=dtype, block=block, scale_dtype=scale_dtype, scale_rounding=rule)
+    for place in np.ndindex(scale.shape):
+        inside = [(i, j) for i, j in np.ndindex(shape) if (find_block(i, block[0]), find_block(j, block[1])) == place]
+        exact = find_scale([Fraction(float(x[at])) for at in inside], dtype, scale_dtype, rule)
+        assert abs(Fraction(float(scale[place])) - exact) <= exact * Fraction(1, 2**51) * (kind == "float32"), place
+        for at in inside:
+            t = min(max(Fraction(float(x[at])) / exact, Fraction(-f.max)), Fraction(f.max))
+            assert q[at] == round_exactly(t, dtype, 0), at
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint4"])
+def test_zero_points_are_those_of_rationals(dtype: str, block: Any) -> None:
+    f, shape = NARROW_FORMATS[dtype], (3, 7)
+    x = (rng(9).standard_normal(shape) + 0.5).astype(np.float32)
+    q, scale, zero_point = dynamic_quantize(x, dtype=dtype, block=block, symmetric=False)
+    for place in np.ndindex(scale.shape):
+        inside = [(i, j) for i, j in np.ndindex(shape) if (find_block(i, block[0]), find_block(j, block[1])) == place]
+        numbers = [Fraction(float(x[at])) for at in inside] + [Fraction(0)]
+        exact = (max(numbers) - min(numbers)) / int(f.max - f.least)
+        z = min(max(int(f.least) - round(min(numbers) / exact), int(f.least)), int(f.max))
+        assert abs(Fraction(float(scale[place])) - exact) <= exact * Fraction(1, 2**50), place
+        assert zero_point[place] == z, place
+        for at in inside:
+            assert q[at] == round_exactly(Fraction(float(x[at])) / exact, dtype, z), at
+
+
+def test_wrong_arguments_of_dynamic_quantize_are_named() -> None:
+    for options, words in (({"dtype": "fp8"}, "dtype='fp8'"), ({"dtype": "int8", "scale_rounding": "up"}, "scale_rounding='up'")):
+        with pytest.raises(ValueError, match=words):
+            dynamic_quantize(np.ones((1, 2)), block=(1, None), **options)
+
+
+@pytest.mark.parametrize("blocks", [*itertools.product(BLOCKS[:4], BLOCKS[:4])])
+@pytest.mark.parametrize("pair", [("float8_e4m3fn", "float8_e5m2"), ("int8", "uint4"), ("bfloat16", "int4")])
+def test_scaled_matmul_is_that_of_rationals(pair: tuple[str, str], blocks: Any) -> None:
+    draws, operands = rng(7), []
+    for shape, dtype, block in zip(((3, 9), (4, 9)), pair, blocks, strict=True):
+        f = NARROW_FORMATS.get(dtype)
+        if f is None:
+            operands.append((draws.integers(-64, 64, shape) / 16, None, None, block))
+            continue
+        of_scale = tuple(count_blocks(n, size) for n, size in zip(shape, block, strict=True))
+        z = draws.integers(int(f.least), int(f.max), of_scale) if f.is_integer else None
+        q = draws.choice(f.numbers[np.isfinite(f.numbers)], shape)
+        operands.append((q, draws.uniform(0.1, 3, of_scale).astype(np.float32), z, block))
+    (a, s_a, z_a, block_a), (b, s_b, z_b, block_b) = operands
+    bias, g = draws.integers(-9, 9, 4) / 2, None if "int" in pair[1] else np.asarray(1.75)
+    options = {"a_dtype": pair[0], "b_dtype": pair[1], "block_a": None if s_a is None else block_a, "block_b": block_b}
+    found = scaled_matmul(a, b, s_a, s_b, z_a, z_b, bias, None, g, **options)
+
+    def exactly(operand: Any, i: int, k: int) -> Fraction:
+        q, scale, z, block = operand
+        at = (find_block(i, block[0]), find_block(k, block[1]))
+        y = Fraction(float(q[i, k])) - (0 if z is None else int(z[at]))
+        return y if scale is None else y * Fraction(float(scale[at]))
+
+    for i, j in itertools.product(range(3), range(4)):
+        terms = [exactly(operands[0], i, k) * exactly(operands[1], j, k) for k in range(9)]
+        exact = sum(terms) * (1 if g is None else Fraction(7, 4)) + Fraction(float(bias[j]))
+        size = sum(map(abs, terms)) + abs(Fraction(float(bias[j])))
+        assert abs(Fraction(float(found[i, j])) - exact) <= 2 * size * Fraction(1, 2**48), (i, j)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"a_dtype": "float8", "b_dtype": "int8", "block_b": (1, None)}, "a_dtype='float8' is unknown"),
+        ({"a_dtype": "int8", "b_dtype": "bfloat16", "block_b": (1, None)}, "b_dtype='bfloat16' is unknown"),
+        ({"a_dtype": "int8", "b_dtype": "int8", "dtype": "int8", "block_b": (1, None)}, "dtype='int8' is unknown"),
+        ({"a_dtype": "float32", "b_dtype": "int8", "block_b": (1, 2)}, r"b has 2 x 2 blocks of \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_of_scaled_matmul_are_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        scaled_matmul(np.ones((3, 4)), np.ones((2, 4)), None, np.ones((1, 1)), **options)
 
 
 @pytest.mark.parametrize(

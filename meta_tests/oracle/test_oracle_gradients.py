@@ -19,7 +19,15 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights, optio
 R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
-ROUNDING = {"quantize", "dequantize", "unpack_int4", "swizzle_scales"}  # whose arguments or results have few values
+ROUNDING = {
+    "quantize",
+    "dynamic_quantize",
+    "dequantize",
+    "scaled_matmul",
+    "unpack_int4",
+    "swizzle_scales",
+}  # whose arguments or results have few values
+SAMPLING = {"penalize_logits", "sampling_probabilities", "verify_draft"}  # tokens, through which no gradient goes
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
     "divergence": ("[1]",),
@@ -110,6 +118,26 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             ((-2 * drawn(2, 3) ** 2,), {"level": "sequence", "ratio_limit": 3.0, "reduction": "seq-mean-token-mean"}),
             ((None, -(drawn(2, 3) ** 2)), {"objective": "reinforce", "kl_weight": 0.5, "reduction": "constant", "horizon": 7}),
             ((-2 * drawn(2, 3) ** 2, -(drawn(2, 3) ** 2)), {"kl_weight": 0.25, "kl_estimator": "k2"}),
+        )
+    ],
+    "l2_norm": [((drawn(2, 3, 5),), {"eps": eps}) for eps in (0.0, 0.3)] + [((drawn(4),), {})],
+    "gated_rms_norm": [
+        (
+            (drawn(2, 2, 6), drawn(2, 2, 6), drawn(6)),
+            {"eps": 0.3, "norm_before_gate": before, "group_size": size, "activation": act},
+        )
+        for before, size, act in ((True, None, "silu"), (False, 3, "silu"), (True, 2, "sigmoid"), (False, None, "sigmoid"))
+    ],
+    "linear_attention_gate": [
+        ((drawn(2, 3, 4, 5), drawn(3), bias), {"lower_bound": lowest}) for bias in (None, drawn(3, 5)) for lowest in (None, -5.0)
+    ],
+    "linear_attention": [
+        ((0.5 * drawn(2, 4, 3), 0.5 * drawn(2, 4, 3), drawn(4, 4, 2), *more), options)
+        for more, options in (
+            ((), {}),
+            ((-np.exp(drawn(4, 4, 1)), None, drawn(4, 3, 2)), {"scale": 0.7}),
+            ((-np.exp(drawn(4, 4, 3)), np.abs(drawn(4, 4)) / 4, drawn(4, 3, 2)), {"qk_l2norm": True}),
+            ((None, np.abs(drawn(4, 4)) / 4), {}),
         )
     ],
     "linear_cross_entropy": [
@@ -220,7 +248,7 @@ def directions(x: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def test_every_operation_with_a_slope_has_gradients() -> None:
-    assert set(CALLS) == set(operations()) - CONSTANT - ROUNDING - OPTIMIZING - SERVING
+    assert set(CALLS) == set(operations()) - CONSTANT - ROUNDING - OPTIMIZING - SAMPLING - SERVING
 
 
 def list_cases() -> Iterator[Any]:

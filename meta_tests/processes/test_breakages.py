@@ -55,6 +55,7 @@ HARMFUL = {  # harm others in the same process
     "launches_on_the_current_ordinal_and_waits",
     "raises_in_the_main_thread",
     "rings_a_clock_of_its_own",
+    "stops_itself_in_every_call",
 }
 
 
@@ -87,10 +88,11 @@ def without_chance(stem: str, outcome_text: str) -> str:
 
 
 def find_outcomes(run: HostileRun, paths: list[Path]) -> Iterator[tuple[str, Outcome]]:
-    for path in paths:
-        law = re.findall(r"sigmoid\.(\w+)", select_tests(path))
+    laws = {path: re.findall(r"sigmoid(?:_vjp)?\.\w+", select_tests(path)) for path in paths}
+    of_some = {law for named in laws.values() for law in named}  # which the run has tried on all of them
+    for path, named in laws.items():
         facts = [fact for fact in run.facts if fact["backend"] == path.stem]
-        facts = [f for f in facts if not law or f["operation"] == "relu" or f["id"] == f"sigmoid.{law[0]}"]
+        facts = [f for f in facts if f["operation"] == "relu" or (f["id"] in named if named else f["id"] not in of_some)]
         failed = any(fact["status"] == "failed" for fact in facts)
         text = "it has imported the oracle" if any(fact["oracle"] for fact in facts) else ""
         yield path.stem, summarize(int(failed), text, facts)

@@ -9,7 +9,7 @@ import pytest
 from spec_tests.deviations import backend as with_deviation
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.registry import operations
-from spec_tests.trials.causes import Cause
+from spec_tests.trials.cause import Cause
 
 from ..support.in_process import attempt, trials
 
@@ -95,6 +95,17 @@ def test_a_second_bug_under_another_option_is_found_behind_the_first() -> None:
     assert len(keys) == 2
     assert ("softmax/axis-ignored",) in keys
     assert any("softmax/no-maximum-subtracted" in key for key in keys)
+
+
+@pytest.mark.rotating
+def test_an_axis_that_is_fixed_is_one_cause_for_every_shape() -> None:
+    right = softmax_of("softmax/axis-ignored")  # along the last axis
+
+    def softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
+        return np.moveaxis(right(np.moveaxis(x, 0, -1), axis=-1), -1, 0)
+
+    (cause,) = run(make_backend(softmax=softmax), "softmax")
+    assert cause.ids == ("softmax: axis 0",)
 
 
 @pytest.mark.rotating

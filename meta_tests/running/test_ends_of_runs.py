@@ -20,6 +20,7 @@ from spec_tests.report.run_lines import StatedBackend
 from spec_tests.report.verdict import RecordedVerdict
 from spec_tests.running import exit_status
 from spec_tests.running.exit_status import ExitStatus, find_dispatchers
+from spec_tests.running.last_words import LastWords
 from spec_tests.running.ledger import MAX_NAMED, OUTPUT_KEY, Ledger
 from spec_tests.running.recording import Recorder
 
@@ -75,7 +76,7 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_the_status_is_that_of_the_session_or_a_worse_one(
     of_session: int, known: int | None, expected: int, at_exit: list[Any]
 ) -> None:
-    plugin, session = ExitStatus(is_worker=True), make_session(of_session)
+    plugin, session = ExitStatus(LastWords(list), is_worker=True), make_session(of_session)
     plugin.pytest_sessionstart(session)
     assert plugin.status is None
     plugin.status = known
@@ -85,14 +86,14 @@ def test_the_status_is_that_of_the_session_or_a_worse_one(
 
 
 def test_a_run_without_a_session_was_refused(at_exit: list[Any]) -> None:
-    plugin = ExitStatus(is_worker=True)
+    plugin = ExitStatus(LastWords(list), is_worker=True)
     plugin.pytest_unconfigure()
     assert plugin.status == USAGE
     assert at_exit == [plugin.end_process]
 
 
 def test_a_caller_of_pytest_main_goes_on_with_what_was_registered(at_exit: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = ExitStatus()
+    plugin = ExitStatus(LastWords(list))
     monkeypatch.setattr("spec_tests.running.exit_status.is_command_line", lambda: False)
     register, kept = atexit.register, []
     plugin.originals = lambda f, *a, **k: kept.append((f, a, k)), atexit.unregister  # type: ignore[assignment]
@@ -108,7 +109,7 @@ def test_a_caller_of_pytest_main_goes_on_with_what_was_registered(at_exit: list[
 
 
 def test_what_others_register_is_kept_apart() -> None:
-    plugin, kept, dropped = ExitStatus(), [], []
+    plugin, kept, dropped = ExitStatus(LastWords(list)), [], []
     plugin.originals = lambda *a: kept.append(a), dropped.append  # type: ignore[assignment]
     plugin._register(print, 1)
     plugin._register(repr)
@@ -120,7 +121,7 @@ def test_what_others_register_is_kept_apart() -> None:
 
 
 def test_a_fork_that_would_run_code_of_others_is_not_made() -> None:
-    plugin, made = ExitStatus(), []
+    plugin, made = ExitStatus(LastWords(list)), []
     plugin.register_at_fork = lambda **functions: made.append(functions)
     lock = threading.Lock()
     plugin._register_at_fork(before=lock.acquire, after_in_parent=lock.release)
@@ -242,7 +243,7 @@ def test_many_laws_are_counted() -> None:
 def test_a_failed_run_has_its_status_whatever_others_make_of_it(
     status: int, outcome: str, complaints: list[str], expected: int
 ) -> None:
-    kept = ExitStatus()
+    kept = ExitStatus(LastWords(list))
     ledger, session = make_ledger({A: outcome}), make_session(status)
     ledger.config.pluginmanager = Plugins(exit_status=kept)
     ledger.complaints = complaints

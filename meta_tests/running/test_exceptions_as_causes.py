@@ -9,7 +9,7 @@ import pytest
 from spec_tests.calls.violation import NoAnswer
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.registry import operations
-from spec_tests.trials.causes import Cause
+from spec_tests.trials.cause import Cause
 from spec_tests.trials.failure import Failure
 
 from ..support.in_process import attempt, trials
@@ -151,3 +151,47 @@ def test_an_exception_belongs_to_the_equation_that_explains_the_wrong_answers() 
     assert exception.symptom.endswith("; it raises for batch_dims < 2")
     assert "mean(x^2, axis=«2»)" in explained.explanations[0].what
     assert explained.is_same(exception)
+
+
+@pytest.mark.rotating
+def test_a_gradient_has_no_answer_for_the_reason_that_its_forward_result_has_none() -> None:
+    pytest.importorskip("torch")
+
+    def silu(x: Any) -> Any:
+        raise TypeError("silu() takes an old tensor")
+
+    under_test = SimpleNamespace(name="mine", framework="torch", device="cpu", dtypes=("float32",), silu=silu)
+    (cause,) = run(build_backend(under_test, set(operations())), "silu", "silu_vjp")
+    assert {law.partition(".")[0] for law, _ in cause.failures} == {"silu", "silu_vjp"}
+
+
+@pytest.mark.rotating
+def test_a_result_of_another_shape_is_the_cause_of_its_gradient_too() -> None:
+    torch = pytest.importorskip("torch")
+
+    def cross_entropy(logits: Any, targets: Any) -> Any:
+        return (torch.logsumexp(logits, -1) - logits.gather(-1, targets[..., None])[..., 0]).reshape(-1)
+
+    under_test = SimpleNamespace(name="mine", framework="torch", device="cpu", dtypes=("float32",), cross_entropy=cross_entropy)
+    causes = run(build_backend(under_test, set(operations())), "cross_entropy", "cross_entropy_vjp")
+    assert [cause.kind for cause in causes] == ["symptom"]
+
+
+@pytest.mark.rotating
+def test_a_gradient_that_raises_by_itself_is_a_cause_beside_its_forward_result() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Silu(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return torch.nn.functional.silu(x) * 1.5
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:
+            raise RuntimeError("backward is not written")
+
+    under_test = SimpleNamespace(name="mine", framework="torch", device="cpu", dtypes=("float32",), silu=Silu.apply)
+    causes = run(build_backend(under_test, set(operations())), "silu", "silu_vjp")
+    (exception,) = [cause for cause in causes if cause.kind == "exception"]
+    assert "backward is not written" in exception.symptom
+    assert {law.partition(".")[0] for law, _ in exception.failures} == {"silu_vjp"}

@@ -1,4 +1,4 @@
-"""Test that two independent bugs stay two causes, and that a block which only calls a wrong part has none of its own."""
+"""Test that two independent bugs stay two causes, and that one bug which shows in several places is one."""
 
 from functools import wraps
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from spec_tests.deviations import OracleBackend, find, put_into_oracle, take_eve
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.composition import substitute
 from spec_tests.specification.registry import operations
-from spec_tests.trials.causes import Cause
+from spec_tests.trials.cause import Cause
 
 from ..support.in_process import attempt, trials
 
@@ -134,3 +134,20 @@ def test_a_gradient_is_not_to_blame_where_the_result_is_wrong_for_other_values_a
     backend = SimpleNamespace(name="mine", framework="torch", dtypes=("float32",), rope=rope)
     (cause,) = find_causes(backend, "rope_vjp")
     assert cause.ids == ("rope/half-for-interleaved",)
+
+
+@pytest.mark.rotating
+def test_another_result_where_a_gradient_is_needed_is_one_cause() -> None:
+    """Both its gradient and its result are wrong then."""
+    torch = pytest.importorskip("torch")
+    source = SimpleNamespace(name="mine", framework="torch", dtypes=("float32",))
+    source.sigmoid = lambda x: x * 0 if x.requires_grad else torch.sigmoid(x)
+    under_test: Backend = build_backend(source, set(operations()))
+    laws = {f"sigmoid_vjp.{name}" for name in ("reference", "forward_unchanged")}
+    broken = set()
+    for test, trial in trials(under_test, dtypes=("float32",), names=("sigmoid_vjp",)):
+        law = test.invariant.id_for(trial.operation_name)
+        if law in laws and attempt(test, trial, seed=1, shrink=True):
+            broken.add(law)
+    (cause,) = under_test.causes
+    assert (broken, cause.operation) == (laws, "sigmoid_vjp")

@@ -1,7 +1,10 @@
 """Test backends on several ranks: what one rank does wrong is one verdict, and the other ranks are released."""
 
 import re
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,9 @@ import pytest
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.guard import Fault
 from spec_tests.implementation.lookup import BackendError
-from spec_tests.sharding.sharded_backend import load_sharded
+from spec_tests.processes.activity import Activity
+from spec_tests.processes.forks import ForkedProcess, find_modules
+from spec_tests.sharding.sharded_backend import ShardedBackend, load_sharded
 from spec_tests.specification.registry import operations
 
 from ..support.pytest_process import complaints, suite, write
@@ -69,6 +74,12 @@ def softmax(x, *, axis):
 
 def logsumexp(x, *, axis):
     time.sleep(1000)
+
+
+def log_softmax(x, *, axis):
+    if RANK == 0:
+        time.sleep(1000)  # as in a collective operation that the other rank leaves out
+    return x
 """
 
 APART = """
@@ -97,6 +108,10 @@ SAYS = {  # what a call of the operation raises, and what the facts beside it sa
         "no answer within 2 s",
         r"rank: 0 of 2\nwhere: line 52 of ranks.py.*\nrank 1: line 52 of ranks.py, in logsumexp",
     ),
+    "log_softmax": (
+        "no answer within 2 s .*: rank 1 returned, and rank 0 did not",
+        "where: line 57 of ranks.py, in log_softmax, which rank 0 did not leave",
+    ),
     "layer_norm": ("rank 0 answers an array and rank 1 answers 2 results", ""),
     "relu_vjp": ("the call raised ValueError: on every rank", ""),
     "softmax": (r"the shards of a result have the shapes \(2,\), \(1, 1\), which do not fit along axis -1", ""),
@@ -121,12 +136,90 @@ def call(backend: Backend, operation: str, **keywords: Any) -> Any:
 @pytest.mark.parametrize("operation", SAYS)
 def test_a_rank_that_fails_is_one_fault_and_the_next_call_is_answered(operation: str, backend: Backend) -> None:
     what, beside = SAYS[operation]
-    keywords = {"softmax": {"axis": -1}, "logsumexp": {"axis": -1}}.get(operation, {})
+    keywords = {"softmax": {"axis": -1}, "logsumexp": {"axis": -1}, "log_softmax": {"axis": -1}}.get(operation, {})
     with pytest.raises(Fault) as raised:
         call(backend, operation, **keywords)
     assert re.match(what, raised.value.what)
     assert re.search(beside, "".join(f"{label}: {text}\n" for label, text in raised.value.facts))
     assert list(call(backend, "relu").values) == [1, 0, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each rank is started anew")
+def test_ranks_that_are_replaced_are_forked_from_the_same_process(backend: Backend) -> None:
+    """Which has imported the framework: to import it again for each failure took 70 times the seconds of one process."""
+    assert isinstance(backend, ShardedBackend)
+    ranks = backend.framework.ranks
+    call(backend, "relu")
+    server, generation = ranks.fork_server, ranks.generation
+    first = [connection.process.child.pid for connection in ranks.connections if connection.process]
+    with pytest.raises(Fault, match="this rank has no device"):
+        call(backend, "sigmoid")
+    assert list(call(backend, "relu").values) == [1, 0, 3]
+    assert ranks.generation == generation + 1
+    assert server is not None
+    assert ranks.fork_server is server
+    second = [connection.process.child for connection in ranks.connections if connection.process]
+    assert not {child.pid for child in second} & {*first}
+    assert all(isinstance(child, ForkedProcess) and child.parent == server.child.pid for child in second)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each rank is started anew")
+def test_a_lost_fork_server_is_replaced(backend: Backend) -> None:
+    assert isinstance(backend, ShardedBackend)
+    ranks = backend.framework.ranks
+    call(backend, "relu")
+    assert ranks.fork_server is not None
+    lost = ranks.fork_server.child
+    lost.kill()
+    lost.wait()
+    with pytest.raises(Fault):
+        call(backend, "relu")
+    assert list(call(backend, "relu").values) == [1, 0, 3]
+    assert ranks.fork_server.child is not lost
+
+
+@pytest.mark.parametrize(
+    ("text", "modules"),
+    [
+        ("import torch.distributed as dist\nimport os\nframework = 'torch'\n", ["torch", "torch.distributed"]),
+        ("framework, device = 'torch', 'cpu'\n", ["torch"]),
+        ("framework, device = 'torch', 'cuda'\n", None),
+        ("framework = 'jax'\n", None),
+        ("import torch\nframework = torch.__name__\n", None),
+    ],
+)
+def test_ranks_are_forked_where_the_framework_and_the_device_allow_it(
+    text: str, modules: list[str] | None, tmp_path: Path
+) -> None:
+    write(tmp_path, mine=text)
+    assert find_modules("mine.py", tmp_path) == (modules if sys.platform == "linux" else None)
+
+
+def test_a_rank_that_waits_is_told_from_one_that_works() -> None:
+    waiting = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    working = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        _wait_until_it_sleeps(waiting.pid)
+        alone, together = Activity(1000.0), Activity(1000.0)
+        assert not alone.has_ended([waiting.pid])  # there is nothing to compare with
+        assert not together.has_ended([waiting.pid, working.pid])
+        time.sleep(0.2)
+        assert alone.has_ended([waiting.pid]) == (sys.platform == "linux")
+        assert not together.has_ended([waiting.pid, working.pid])
+        assert Activity(0.0).has_ended([working.pid])
+    finally:
+        waiting.kill()
+        working.kill()
+        waiting.wait()
+        working.wait()
+
+
+def _wait_until_it_sleeps(process: int) -> None:
+    seen = Activity(1000.0)
+    for _ in range(100):
+        if seen.has_ended([process]):
+            return
+        time.sleep(0.1)
 
 
 def test_each_law_about_ranks_can_fail(tmp_path: Path) -> None:

@@ -13,13 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import logistic, normal_cdf
+from reference_numpy._marks import REARRANGING, logistic, normal_cdf
 from reference_numpy.logsumexp import logsumexp
 from spec_tests.specification.formats import Arithmetic, Format
 
 
 class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array that rounds as such an implementation does, with the functions and marks that the reference uses."""
+    """An array that rounds as such an implementation does, with the functions and marks that the reference uses.
+
+    given: the argument whose entries these are, before any flush. A given scale is never flushed, as 2^-127 in float8_e8m0fnu.
+    """
+
+    given: np.ndarray | None = None
 
     def __init__(self, value: Any, arithmetic: Arithmetic, rng: np.random.Generator, flushes: bool):
         self.value, self.arithmetic, self.rng, self.flushes = np.asarray(value, dtype=float), arithmetic, rng, flushes
@@ -31,7 +36,14 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         return Simulated(value, self.arithmetic, self.rng, self.flushes)
 
     def __getitem__(self, index: Any) -> Simulated:
-        return self.with_value(self.value[index])
+        return self.moved(lambda x: x[index], self)
+
+    def moved(self, move: Callable[..., Any], *args: Any, **options: Any) -> Simulated:
+        """Return what a function that only moves elements gives, of arguments as well."""
+        result = self.with_value(move(*map(_unwrap, args), **options))
+        if all(x.given is not None for x in args if isinstance(x, Simulated)):
+            result.given = move(*(x.given if isinstance(x, Simulated) else _unwrap(x) for x in args), **options)
+        return result
 
     def round_to_compute(self, x: Any) -> np.ndarray:
         """Round x to the compute format."""
@@ -58,7 +70,7 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         """Divide by each of the divisors, or multiply by their reciprocals, whose product may be computed first."""
         x, others = (
             self.round_to_compute(self.value),
-            [d.value if isinstance(d, Simulated) else np.asarray(d, dtype=float) for d in divisors],
+            list(map(_as_given, divisors)),
         )
         reciprocals = [self.round_to_compute(1 / d) for d in others]
         kind = self.rng.integers(3)
@@ -70,12 +82,30 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def product(self, factors: Any, roundings: int) -> Simulated:
         """Multiply by each of the factors, or by their product. A given factor is not flushed."""
-        x, others = self.value, [d.value if isinstance(d, Simulated) else np.asarray(d, dtype=float) for d in factors]
+        x, others = self.value, list(map(_as_given, factors))
         if self.rng.random() < 0.5:
             others = [self.round_to_compute(math.prod(others))] if len(others) > 1 else others
         for factor in others:
             x = self.round_to_compute(x * factor)
         return self.with_value(x)
+
+    def contracted(self, other: Simulated, factors: Any, sizes: Any, roundings: int) -> Simulated:
+        """Add the rounded products up, and multiply by each of the factors before or afterwards."""
+        a, b, given = self.round_to_compute(self.value), self.round_to_compute(other.value), list(map(_as_given, factors))
+        if self.rng.random() < 0.5 and given:
+            a, given = self.round_to_compute(a * given[0]), given[1:]
+        y = self.multiply(a, np.swapaxes(b, -1, -2))
+        for factor in given:
+            y = self.round_to_compute(y * factor)
+        return self.with_value(y)
+
+    def narrowed(self, unit: float, least: float) -> Simulated:
+        """Half the time, round to as few bits as the unit has."""
+        if unit == 0 or self.rng.random() < 0.5:
+            return self
+        with np.errstate(all="ignore"):
+            step = np.maximum(np.exp2(np.frexp(self.value)[1]) * unit, 2 * least)
+            return self.with_value(np.where(step > 0, np.rint(self.value / step) * step, self.value))
 
     def stored(self, store: Callable[[Any], Any]) -> Simulated:
         return self.with_value(store(self.value))
@@ -266,7 +296,16 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
                 if name == "mean":
                     out = self.round_to_compute(out / x.shape[axis])
                 return self.store(np.expand_dims(out, axis) if options.get("keepdims") else out)
+            if name in REARRANGING:
+                return self.moved(function, *args, **options)
             return self.with_value(function(*map(_unwrap, args), **options))
+
+
+def _as_given(x: Any) -> np.ndarray:
+    """Return a factor or a divisor as the caller gave it, where it is an argument."""
+    if isinstance(x, Simulated):
+        return x.value if x.given is None else x.given
+    return np.asarray(x, dtype=float)
 
 
 def _unwrap(x: Any) -> Any:
@@ -282,6 +321,8 @@ def simulate(evaluate: Callable[[Callable[[Any], Any]], Any], arithmetic: Arithm
 
     def wrap(x: Any) -> Simulated:
         x = np.asarray(x, dtype=float)
-        return Simulated(np.where(np.abs(x) < arithmetic.compute.tiny, 0.0, x) if flushes else x, arithmetic, rng, flushes)
+        read = Simulated(np.where(np.abs(x) < arithmetic.compute.tiny, 0.0, x) if flushes else x, arithmetic, rng, flushes)
+        read.given = x
+        return read
 
     return storage.round(evaluate(wrap).value)

@@ -24,6 +24,17 @@ class Plain:
     rule = staticmethod(len)
     note = 1
 
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
+
+
+class Looser(Plain):
+    rule = staticmethod(id)
+
+
+class OfAModule(ModuleType):
+    pass
+
 
 class Slots:
     __slots__ = ("value",)
@@ -49,6 +60,9 @@ def cases() -> dict[str, Case]:
     def change_code(function: Any) -> None:
         function.__code__ = (lambda default=1: 7).__code__
 
+    def change_item(items: tuple[Any, ...]) -> None:
+        ctypes.py_object.from_address(id(items) + tuple.__basicsize__).value = "another"
+
     return {
         "module": Case(make_module(), ("limit", "law"), lambda o: setattr(o, "limit", 2), ["it.limit"]),
         "module, deleted": Case(make_module(), ("limit", "law"), lambda o: delattr(o, "law"), ["it.law"]),
@@ -67,6 +81,10 @@ def cases() -> dict[str, Case]:
         "list": Case([1, 2], (), lambda o: o.append(3), ["it"]),
         "list, replaced": Case([1, 2], (), lambda o: o.__setitem__(0, 5), ["it"]),
         "set": Case({1, 2}, (), lambda o: o.discard(1), ["it"]),
+        "tuple": Case(("first", [2]), (), change_item, ["it"]),
+        "instance, class": Case(Plain(1), ("value",), lambda o: object.__setattr__(o, "__class__", Looser), ["it"]),
+        "module, class": Case(make_module(), ("limit",), lambda o: setattr(o, "__class__", OfAModule), ["it"]),
+        "class, bases": Case(type("Own", (Plain,), {"law": 1}), ("law",), lambda o: setattr(o, "__bases__", (Looser,)), ["it"]),
         "function": Case(changing, (), change_code, ["it"]),
         "function, default": Case(changing, (), lambda o: setattr(o, "__defaults__", (5,)), ["it"]),
         "cell": Case(cell, (), lambda o: setattr(o, "cell_contents", 2), ["it"]),
@@ -89,9 +107,12 @@ def read(owner: Any) -> Any:
         return owner.copy()
     if isinstance(owner, MappingProxyType):
         return dict(owner)
+    if isinstance(owner, tuple):
+        return list(owner)
     if isinstance(owner, Slots):
         return owner.value
-    return {name: value for name, value in vars(owner).items() if not name.startswith("__") and name != "cache"}
+    of_class = owner.__mro__ if isinstance(owner, type) else type(owner)
+    return of_class, {name: value for name, value in vars(owner).items() if not name.startswith("__") and name != "cache"}
 
 
 @pytest.mark.parametrize("name", cases())

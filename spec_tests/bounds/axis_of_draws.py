@@ -25,3 +25,14 @@ def broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
     """Give all values the same number of draws."""
     draws = max(len(v) for v in values)
     return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
+
+
+def roll_draws(values: np.ndarray, shift: int, axis: int | None = None) -> np.ndarray:
+    """Roll the elements of each draw, as np.roll does: along an axis, or in the order of all elements if none is given.
+
+    >>> roll_draws(np.arange(6).reshape(1, 2, 3), 1).tolist(), roll_draws(np.arange(6).reshape(1, 2, 3), 1, -1).tolist()
+    ([[[5, 0, 1], [2, 3, 4]]], [[[2, 0, 1], [5, 3, 4]]])
+    """
+    if axis is None:
+        return np.roll(values.reshape(len(values), -1), shift, axis=1).reshape(values.shape)
+    return np.roll(values, shift, axis=shift_axis(axis))

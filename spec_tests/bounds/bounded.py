@@ -18,15 +18,17 @@ from reference_numpy._marks import REARRANGING, logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
+from .answers import JudgedAtAnswers
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_roundings, normal_density
 from .expectation import Stage
-from .operands import error_of_given, join_given, leading_operand, select_part
+from .operands import contract_sizes, error_of_given, join_given, leading_operand, select_part
 from .prefix_sums import sum_up_to
+from .recurs import Recurs
 from .registered_rules import RULES
 
 
-class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
+class Bounded(MakesChoices, JudgedAtAnswers, Recurs, np.lib.mixins.NDArrayOperatorsMixin):
     """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
 
     evaluations = 8  # in float64 that one of an equation is worth, as work
@@ -164,6 +166,25 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         overflows = (np.abs(product) + error > self.arithmetic.compute.max) & np.isfinite(self.value)
         return self.at(product, np.where(overflows, np.inf, error))
 
+    def contracted(self, other: Any, factors: Any, sizes: Any, roundings: int) -> Bounded:
+        """Multiply, with the roundings of sums that are taken apart. What the operands inherit passes through."""
+        compute, b = self.arithmetic.compute, other if isinstance(other, Bounded) else self.at(other, 0.0)
+        factor, relative = join_given(tuple(factors), compute)
+        size, terms = contract_sizes(sizes, compute)
+        inherited = np.abs(self.value) @ np.swapaxes(b.error, -1, -2) + self.error @ np.swapaxes(
+            np.abs(b.value) + b.error, -1, -2
+        )
+        value = (self.value @ np.swapaxes(b.value, -1, -2)) * factor
+        own = (roundings * compute.u + relative) * size + terms
+        narrow = self.arithmetic.step_storage
+        if narrow is not None:  # each operand, its scale and their product may be stored, and each global scale
+            own = own + (6 + 2 * len(factors)) * narrow.u * size
+        result = self.store(value, (inherited + own) * np.abs(factor), compute, 0.0, np.isinf(value))
+        return result if narrow is None else self.store(*result.pair, narrow, 1.0, np.isinf(value))
+
+    def narrowed(self, unit: float, least: float) -> Bounded:
+        return self.at(self.value, self.error + unit * (np.abs(self.value) + self.error) + least * (self.value != 0))
+
     def stored(self, store: Callable[[Any], Any]) -> Bounded:
         """Return the middle and the radius of the interval between the roundings of the two ends."""
         low, high = store(self.value - self.error), store(self.value + self.error)
@@ -233,6 +254,10 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         if self.value + margin < limit - slack or self.value - margin > limit:
             return chosen
         return chosen.at(chosen.value, np.abs(first.value - second.value) + np.maximum(first.error, second.error))
+
+    def undecided(self, x: Any, closeness: Any) -> Bounded:
+        """Return whole numbers, of which nothing is claimed where a rounding may turn around what they were decided by."""
+        return self.at(np.asarray(x, dtype=np.float64), np.where(closeness <= self.arithmetic.compute.u, np.inf, 0.0))
 
     def chunked(self, other: Bounded) -> Bounded:
         """Return self @ other. Each of the n terms may be a chunk, and is then rounded with every total that it is added to."""

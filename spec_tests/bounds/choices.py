@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from reference_numpy._choice import group_scores, largest_of, members
 
 from ..specification.formats import Arithmetic
+
+if TYPE_CHECKING:
+    from reference_numpy._kept import Filters
 
 MAX_ALTERNATIVES = 16  # choices of a row among which the nearest to the answer is sought
 
@@ -58,7 +61,7 @@ class OpenChoice:
 class Choices:
     """The choices of the evaluations of one call. The first evaluation on `Bounded` makes them, later ones repeat them."""
 
-    answered: np.ndarray | None = None  # what the backend says that it chose
+    answered: np.ndarray | None = None  # what the backend says that it chose, or the probabilities of what it kept
     forced: np.ndarray | None = None  # what the one choice of the equation shall be
     made: list[OpenChoice] = field(default_factory=list)
     open_groups: list[np.ndarray] = field(default_factory=list)
@@ -101,6 +104,9 @@ class MakesChoices:
     def in_top_groups(self, groups: int, top_groups: int, group_score: str) -> np.ndarray:
         unit = (self.arithmetic.step_storage or self.arithmetic.compute).u
         return choose_groups(self.value, self.error, unit, groups, top_groups, group_score)
+
+    def kept_tokens(self, filters: Filters) -> np.ndarray:
+        return choose_kept(filters, self.arithmetic)
 
     def constant(self, x: np.ndarray) -> Self:
         return self.at(x, 0.0)  # type: ignore[attr-defined]
@@ -165,6 +171,18 @@ def choose_groups(
             chosen[row] = _groups_around(touched, low[row], high[row], reach[row], top_groups) or chosen[row]
     current.open_groups.append(rows)
     return members(chosen, groups, n)
+
+
+def choose_kept(filters: Filters, arithmetic: Arithmetic) -> np.ndarray:
+    """Return which tokens are kept: those of the answer, in rows where roundings may have led to them."""
+    current, chosen, unit = _current.get(), filters.keep(), arithmetic.compute.u
+    if current is None:
+        return chosen
+    if current.answered is not None and current.answered.shape == chosen.shape:
+        answered = filters.read(current.answered, max(arithmetic.compute.tiny, arithmetic.storage.tiny))
+        chosen = np.where(filters.admit(answered, unit)[..., None], answered, chosen)
+    current.open_groups.append(filters.are_open(unit))
+    return chosen
 
 
 def is_set(indices: np.ndarray, n: int) -> np.ndarray:

@@ -34,7 +34,8 @@ def join_given(given: tuple[Any, ...], compute: Format) -> tuple[Any, Any]:
     joined, relative = np.ones(()), np.zeros(())
     for x in given:
         value, error = x.pair if hasattr(x, "pair") else (np.asarray(x, dtype=np.float64), 0.0)
-        joined, relative = joined * value, relative + np.where(np.abs(value) < compute.tiny, 0.0, error / np.abs(value))
+        flushed = (np.abs(value) < compute.tiny) & np.isfinite(error)
+        joined, relative = joined * value, relative + np.where(flushed, 0.0, error / np.abs(value))
     return joined, relative
 
 
@@ -43,3 +44,10 @@ def error_of_given(value: Any, given: Any, relative: Any, roundings: int, comput
     size = np.where(np.isinf(value), 0.0, np.abs(value))
     own = np.where(np.abs(np.frexp(given)[0]) == 0.5, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size
     return own + np.where(size < compute.tiny, size, 0.0) + relative * size
+
+
+def contract_sizes(sizes: Any, compute: Format) -> tuple[Any, Any]:
+    """Return the sum of the sizes of the terms of a contraction, and what may be lost of them below the normal range."""
+    a, b = (np.abs(getattr(x, "value", x)) for x in sizes)
+    size = a @ np.swapaxes(b, -1, -2)
+    return size, (size > 0) * (a.shape[-1] * compute.tiny)

@@ -165,6 +165,8 @@ def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False, initia
 
 @implements
 def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
+    if hasattr(condition, "error"):
+        raise TypeError("numbers that carry an error are no condition")
     x, y = (a if hasattr(a, "error") else like.round_literal(a) for a in (x, y))
     return like.at(np.where(condition, x.value, y.value), np.where(condition, x.error, y.error))
 

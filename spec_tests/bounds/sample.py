@@ -17,7 +17,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
-from .axis_of_draws import align_ranks, broadcast_axes, broadcast_draws, shift_axis
+from .axis_of_draws import align_ranks, broadcast_axes, broadcast_draws, roll_draws, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_roundings
 from .operands import leading_operand
@@ -150,6 +150,23 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         product, (mantissa, _) = self.value * factor, np.frexp(factor)
         units = np.where(np.abs(mantissa) == 0.5, 0.0, np.sqrt(roundings) * self.arithmetic.compute.u)
         return self.at(self.perturb(product, units * np.abs(product[:1])))
+
+    def contracted(self, other: Sample, factors: Any, sizes: Any, roundings: int) -> Sample:
+        """Multiply, with the root sum of squares of the roundings, each of the whole size of the sum."""
+        factor = math.prod(x.value if isinstance(x, Sample) else np.asarray(x) for x in factors)
+        y = (self.value @ np.swapaxes(other.value, -1, -2)) * factor
+        a, b = (np.abs(x.value[:1]) for x in sizes)
+        units = np.sqrt(roundings) * self.arithmetic.compute.u
+        return self.at(self.perturb(y, units * (a @ np.swapaxes(b, -1, -2)) * np.abs(factor)))
+
+    def between(self, where: np.ndarray, low: float, high: float) -> Sample:
+        return self
+
+    def answered(self, name: str, least: float, roundings: int) -> Sample:
+        return self
+
+    def narrowed(self, unit: float, least: float) -> Sample:
+        return self.at(self.perturb(self.value, unit * np.abs(self.value[:1]) + least))
 
     def stored(self, store: Callable[[Any], Any]) -> Sample:
         return self.at(store(self.value))
@@ -298,6 +315,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
                 return self.at(np.where(condition, x, y))
             if name == "reshape":
                 return self.at(np.reshape(args[0].value, (len(args[0].value), *args[1])))
+            if name == "roll":
+                return self.at(roll_draws(args[0].value, *args[1:], **options))
             if name == "broadcast_to":
                 return self.at(broadcast_axes(args[0].value, args[1]))
             if name in ("concatenate", "stack"):

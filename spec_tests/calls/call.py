@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..bounds.answers import judged_at
 from ..bounds.bounded import Bounded
 from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.expectation import Expectation
@@ -203,7 +204,7 @@ class Call:
             self.observed = values
             if self.operation.backend.framework.passes_copies and self.operation.backend.framework.world_size > 1:
                 self.of_all_ranks, self.by_rank = result, None
-            if self.chooses:
+            if self.chooses or self.operation.spec.declaration.judged_at:
                 self._expectations.clear()
         return values
 
@@ -279,9 +280,12 @@ class Call:
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
         sampled = op.spec.composed and not self.inexact
-        if equation is None and not self.chooses:
+        evaluate: Evaluate = partial(self._unanswered().evaluate, equation=equation)
+        if op.spec.declaration.judged_at:
+            evaluate = self._at_answers(evaluate)
+            exact = self.value if equation is None else exact
+        elif equation is None and not self.chooses:
             return self._expect_in_blocks(arithmetic, sampled=sampled)
-        evaluate = partial(self._unanswered().evaluate, equation=equation)
         if self.chooses:
 
             def derive(evaluate: Evaluate, arithmetic: Arithmetic, *, exact: np.ndarray | None = None) -> StagedExpectation:
@@ -292,6 +296,19 @@ class Call:
         if exact is not None and not self._settles_a_rounding:
             return StagedExpectation(evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         return expect(evaluate, arithmetic, self.storage, sampled=sampled)
+
+    def _at_answers(self, evaluate: Evaluate) -> Evaluate:
+        """Return the evaluation at the results that were returned, of those that others are judged at."""
+        if self.observed is None or self.parts is None:
+            return evaluate
+        found = self.parts.split(self.observed)
+        answers = {name: found[name] for name in self.operation.spec.declaration.judged_at if name in found}
+
+        def evaluate_at_answers(wrap: Any) -> Any:
+            with judged_at(answers):
+                return evaluate(wrap)
+
+        return evaluate_at_answers
 
     def _expect_in_blocks(self, arithmetic: Arithmetic, *, sampled: bool) -> Expectation:
         """Return the expectation of the reference equation. A large call is judged block by block."""
@@ -323,6 +340,11 @@ class Call:
     def _unanswered(self) -> Call:
         """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""
         return self.at_rank(self.rank)
+
+    @property
+    def kept_by_answer(self) -> np.ndarray | None:
+        """Return the answer if it says by which of the open choices any equation is judged, else None."""
+        return self.observed if self.operation.spec.declaration.keeps else None
 
     def at_rank(self, rank: int) -> Call:
         """Return the same call without its answer, for that of a rank."""

@@ -42,7 +42,8 @@ def _compare(call: Call, convention: Convention, value: str, settled: Values) ->
     """
     operation, values = call.operation, {**settled, convention.name: value}
     asks_later = _asks_another(call, convention, values)
-    judged = Call(operation, call.arguments, call.keywords, formats=call.formats)
+    answered = call.observed if operation.spec.declaration.judged_at else call.kept_by_answer
+    judged = Call(operation, call.arguments, call.keywords, observed=answered, formats=call.formats)
     judged.settle(values)
     exact, observed = judged.value, np.asarray(call.observed, dtype=np.float64)
     return judged.expectation(operation.classes()[-1]), observed, asks_later | ~np.isnan(exact) | np.isnan(observed)

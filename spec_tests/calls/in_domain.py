@@ -116,7 +116,7 @@ def batch_ranks(call: Call) -> list[int]:
 
 
 def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
-    """Return a sentence if the batch, or what a loss of policies takes, is of another form than the domain states, else ""."""
+    """Return a sentence if the batch, or what a loss or a penalty takes, is of another form than the domain states, else ""."""
     ranks, advantages = batch_ranks(call), _shape("advantages", call.named)
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
@@ -127,6 +127,9 @@ def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
         return "its domain has one number for both clips"
     if domain.get("equal_lengths") and np.ptp(np.sum(call.named["mask"], axis=-1)):
         return "its domain has sequences of one number of tokens that count"
+    ids = (call.named.get(name) for name in ("output_ids", "prompt_ids"))
+    if not domain.get("padding") and any(x is not None and np.any(np.asarray(x) < 0) for x in ids):
+        return "its domain has no ids of −1"
     return ""
 
 

@@ -80,7 +80,9 @@ def _judge(evaluate: Evaluate, choices: Choices) -> Evaluate:
 
 
 def _answered_indices(call: AnsweredCall) -> np.ndarray | None:
-    """Return the indices among the backend's results, None if there are none."""
+    """Return the indices among the backend's results, or the probabilities of what it kept. None if there are none."""
+    if call.observed is not None and call.operation.spec.declaration.keeps:
+        return np.asarray(call.observed, dtype=np.float64)
     if call.observed is None or call.parts is None or call.operation.spec.is_gradient:
         return None
     names = [name for name, rule in call.operation.spec.results.items() if rule == INTEGER]

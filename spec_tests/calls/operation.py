@@ -31,7 +31,7 @@ from .read_array import read_array, read_narrow
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
-from .signature import ask_for_keywords, find_left_out_argument, find_unknown_argument
+from .signature import ask_for_keywords, describe_too_few_arguments, find_left_out_argument, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -85,6 +85,8 @@ class Operation(ArrayFormats):
         lacking = [name for name in self.spec.required if not self.accepts(name) and name != "axis"]
         if lacking := [name for name in lacking if len(self.domain.get(name, ())) != 1]:
             return f"{self.backend.name}'s {self.name} {ask_for_keywords(self.name, lacking)}"
+        if too_few := describe_too_few_arguments(self.spec, self.function):
+            return f"{self.backend.name}'s {self.name} {too_few}"
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"
@@ -258,6 +260,8 @@ class Operation(ArrayFormats):
         if self.spec.list_like and len(arrays) != len(call.oracle_results):
             expected = f"{len(call.oracle_results)}, as many as in {self.spec.list_like}"
             raise Violation(f"the result has {len(arrays)} arrays", [("expected", expected)])
+        if (names := [part.name for part in call.parts]) != [*arrays] and self.spec.declaration.optional_results:
+            raise Violation(f"the results are {', '.join(arrays)}", [("expected", ", ".join(names))])
         call.record_formats({name: self.answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
         parts = [self._read_part(part, arrays[part.name], call) for part in call.parts]
         return call.record(result, join(self.spec.declaration.arrange(parts)))
@@ -279,9 +283,17 @@ class Operation(ArrayFormats):
                 raise Violation(f"the result is {self.backend.framework.describe_type(result)}, not a list of arrays")
             return dict(leaves(result, *self.spec.results))
         try:
-            return name_results(self.spec.results, result)
+            return name_results(self._names_of(result), result)
         except ValueError as error:
             raise Violation(str(error)) from None
+
+    def _names_of(self, result: Any) -> tuple[str, ...]:
+        """Return the names of the results: without the last ones if those are optional and not there."""
+        names, optional = tuple(self.spec.results), self.spec.declaration.optional_results
+        if isinstance(result, dict):
+            return tuple(name for name in names if name not in optional or name in result)
+        missing = len(names) - len(result) if isinstance(result, list | tuple) else 0
+        return names[:-missing] if 0 < missing <= len(optional) else names
 
     def arrays_by_name(self, result: Any) -> dict[str, Any]:
         """Return the arrays of the result by name: all of it but Python numbers."""
@@ -295,7 +307,8 @@ class Operation(ArrayFormats):
         names = self.spec.results
         if self.spec.list_like:
             names = dict(leaves(call.oracle_results, *names))
-        shapes = {name: x.shape for name, x in zip(names, call.oracle_results, strict=True)}
+        strict = not self.spec.declaration.optional_results
+        shapes = {name: x.shape for name, x in zip(names, call.oracle_results, strict=strict)}
         named = {name: self.named_format(name, call.keywords) for name in shapes}
         return Parts(shapes, {name: named[name] or call.formats.get(name, self.default_format(name)) for name in shapes})
 

@@ -25,6 +25,8 @@ def read_array(
         raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "bool")])
     if dtype == INTEGER and values.dtype.kind not in "iu":
         raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "integers")])
+    if values.dtype.kind == "c":
+        raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "real numbers")])
     exact = values.dtype.kind != "f" or framework.dtype_of(x) == storage.name
     return values if exact else storage.round(values)
 

@@ -12,7 +12,10 @@ from ..specification.registry import Specification
 
 EXAMPLE_VALUES = MappingProxyType(
     {
+        "a_dtype": '"float8_e4m3fn"',
+        "b_dtype": '"float8_e4m3fn"',
         "block": "(1, 128)",
+        "block_b": "(128, 128)",
         "cosine_steps": "100",
         "d_ff": "256",
         "d_k": "64",
@@ -74,11 +77,30 @@ def find_unknown_argument(spec: Specification, function: Any) -> str:
     parameters = read_parameters(function)
     if parameters is None:
         return ""
-    arrays = [name for name in spec.positional if spec.parameters[name].default is inspect.Parameter.empty]
-    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(arrays)]
+    by_position = _list_positional(parameters)[: len(_list_required_arrays(spec))]
     required = [
         p.name
         for p in parameters
         if p not in by_position and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]
     return next((name for name in required if name not in spec.parameters), "")
+
+
+def describe_too_few_arguments(spec: Specification, function: Any) -> str:
+    """Return the rest of a sentence on a function that cannot be given all required arrays, or "" if it can."""
+    parameters = read_parameters(function)
+    arrays = _list_required_arrays(spec)
+    if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return ""
+    taken = [p.name for p in _list_positional(parameters)]
+    if len(taken) >= len(arrays):
+        return ""
+    return f"takes ({', '.join(taken)}), but the operation is called with ({', '.join(arrays)})"
+
+
+def _list_required_arrays(spec: Specification) -> list[str]:
+    return [name for name in spec.positional if spec.parameters[name].default is inspect.Parameter.empty]
+
+
+def _list_positional(parameters: tuple[inspect.Parameter, ...]) -> list[inspect.Parameter]:
+    return [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -46,7 +46,9 @@ def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..
         y = equation(*numbers, **{name: decode(name, x, keywords) for name, x in keywords.items()})
         if not spec.has_several_results:
             return encode("", y, keywords)
-        return tuple(encode(name, part, keywords) for name, part in zip(spec.results, y, strict=True))
+        return tuple(
+            encode(name, part, keywords) for name, part in zip(spec.results, y, strict=not spec.declaration.optional_results)
+        )
 
     return on_codes
 

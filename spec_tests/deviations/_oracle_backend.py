@@ -34,7 +34,7 @@ class OracleBackend:
         name: {"weights": specification(name).declaration.optional_weights}
         for name in operations()
         if specification(name).declaration.optional_weights
-    }
+    } | {"penalize_logits": {"padding": True}}
 
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"

@@ -33,7 +33,8 @@ def find_near_miss(
 ) -> Explanation | None:
     """Return the first near miss that explains every wrong answer. `known` are explanations of other answers.
 
-    An option is one only if answers are right for several values of it, as of earlier calls: one value is a half.
+    An option is one only if answers are right for several values of it, as of earlier calls, or for one value whatever is given.
+    One value that right answers contradict is a half.
     Once `is_late` returns True, no other option is tried.
     """
     if not evidence.wrong:
@@ -48,8 +49,15 @@ def find_near_miss(
         return near_miss(FLOAT64_IN_FLOAT32, what, predicts=partial(_is_in_float32, known))
     if found := find_other_convention(evidence):
         return found
-    option = another_option(evidence, is_late)
-    return describe_option(operation.name, *option) if option and len(option[1]) > 1 else None
+    if (option := another_option(evidence, is_late)) is None:
+        return None
+    name, values = option
+    if len(values) > 1:
+        return describe_option(operation.name, name, values)
+    if not _is_fixed(evidence, name, values[0], is_late):
+        return None
+    predicts = partial(_is_for_fixed_option, operation.name, name, values[0])
+    return near_miss(f"{name} {values[0]!r}", f"{name} is {values[0]!r}, whatever is given", predicts=predicts)
 
 
 def find_other_convention(evidence: Evidence) -> Explanation | None:
@@ -74,7 +82,7 @@ def _follows(operation: str, convention: str, value: str, call: Call) -> bool | 
     held = call.conventions.get(convention)
     if call.operation.name != operation or held in (None, value):
         return None
-    judged = Call(call.operation, call.arguments, call.keywords, formats=call.formats)
+    judged = Call(call.operation, call.arguments, call.keywords, observed=call.kept_by_answer, formats=call.formats)
     judged.settle({**call.conventions, convention: value})
     return is_wrong(call) and _accept(call, iter([judged.expectation(call.operation.precision)])) is not None
 
@@ -83,6 +91,22 @@ def find_fixed_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: 
     """Return the option for one value of which every wrong answer is right. Right answers may be against it: it is a half."""
     found = another_option(evidence, is_late)
     return describe_option(evidence.wrong[0].operation.name, *found) if found and len(found[1]) == 1 else None
+
+
+def _is_fixed(evidence: Evidence, option: str, value: Any, is_late: Callable[[], bool]) -> bool:
+    """Whether every answer is right for this value of an option, where others were given: at least two of them."""
+    calls = [call for call in (*evidence.wrong, *evidence.right) if repr(call.keywords.get(option)) != repr(value)]
+    given = {repr(call.keywords.get(option)) for call in calls}
+    return len(given) > 1 and all(not is_late() and _is_right_for(call, option, value) for call in calls)
+
+
+def _is_for_fixed_option(operation: str, option: str, value: Any, call: Call) -> bool | None:
+    """Whether the answer of a call is the right one for the value of an option that is taken whatever is given."""
+    if call.operation.name != operation or option not in call.keywords:
+        return None
+    if repr(value) == repr(call.keywords[option]):
+        return not np.any(wrong_in(call))
+    return _is_right_for(call, option, value)
 
 
 def describe_option(operation: str, option: str, values: list[Any]) -> Explanation:
@@ -200,15 +224,18 @@ def another_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: Fal
     spec = wrong[0].operation.spec
     for option in (name for name in wrong[0].keywords if name not in (*spec.positional, "wrt")):
         values = list(_drop_duplicates([spec.defaults.get(option), *(call.keywords.get(option) for call in (*wrong, *right))]))
-        used = []
+        if option == "axis":
+            values += [value for value in (0, -1) if value not in values]  # of code that has an axis of its own
+        used, common = [], values
         for call in wrong:
             if is_late():
                 return None
             if not (fitting := [value for value in values if _is_right_for(call, option, value)]):
                 break
             used.append(fitting[0])
+            common = [value for value in common if value in fitting]
         else:
-            return option, list(_drop_duplicates(used))
+            return option, common[:1] or list(_drop_duplicates(used))
     return None
 
 
@@ -220,11 +247,22 @@ def _is_right_for(call: Call, option: str, value: Any) -> bool:
     """Whether the answer is right for this value of the option, which is not the value that was given."""
     if repr(value) == repr(call.keywords.get(option)):
         return False
-    instead = Call(call.operation, call.arguments, {**call.keywords, option: value})
+    repeat = partial(_repeat, copies=call.given.copies)  # an axis may be that along which a law repeats the batch
+    named = zip(call.operation.spec.positional, call.arguments, strict=False)
+    arguments = tuple(repeat(x) if name in call.given.stacked else x for name, x in named)
+    instead = Call(call.operation, arguments, {**call.keywords, option: value}, observed=call.kept_by_answer)
     try:
         allowed = instead.expectation(call.operation.precision)
         shape = allowed.value.shape  # which evaluates the equation
     except Exception:
         return False  # the equation does not take these arguments
-    answer = answer_of(call)
-    return shape == answer.shape and allowed.accepts_all(answer) and bool(np.all(allowed.claimed | ~wrong_in(call)))
+    answer = repeat(answer_of(call))
+    if shape != answer.shape or not allowed.accepts_all(answer):
+        return False
+    said = allowed.claimed | (np.isnan(allowed.value) & np.isnan(answer))
+    return bool(np.all(said | ~repeat(wrong_in(call))))
+
+
+def _repeat(x: Any, copies: int) -> Any:
+    """Return an array with its batch repeated along the first axis."""
+    return x if copies == 1 else np.concatenate([x] * copies)

@@ -26,7 +26,7 @@ from .environment import DEVICES, backend_file, states_ranks
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, built_in_backends, contain, describe_class, identify, resolve
-from .plain_values import copy_plain
+from .plain_values import NestedTooDeep, copy_plain
 from .printable import printable_line, text_of
 from .shapes_seen import ShapesSeen
 
@@ -53,7 +53,10 @@ class Backend:
     def state(self, name: str, default: Any) -> Any:
         """Return what the source states by this name, or the default. It is copied when it is first asked for."""
         if name not in self.statements:
-            self.statements[name] = copy_plain(getattr(self.source, name, None))
+            try:
+                self.statements[name] = copy_plain(getattr(self.source, name, None))
+            except NestedTooDeep as error:
+                raise BackendError(f"--backend={self.text or self.name}: its `{name}` cannot be read: {error}") from error
         return default if self.statements[name] is None else self.statements[name]
 
     @cached_property

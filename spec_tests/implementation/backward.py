@@ -31,10 +31,11 @@ def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> t
 def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
     inputs, asked_for = make_inputs(framework.module, inputs, framework.state)
     grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
-    if not any(getattr(result, "requires_grad", False) for result in _as_tuple(y)):
-        raise NotImplementedError("its result carries no gradient")
+    carries_gradient = any(getattr(result, "requires_grad", False) for result in _as_tuple(y))
 
     def pull_back(cotangent: Any) -> Any:
+        if not carries_gradient:  # the result can still be compared with that of a call without gradients
+            raise NotImplementedError("its result carries no gradient")
         asked = list(_pair(framework, y, cotangent))
         if SOME_ALONE.fullmatch(framework.state):  # some results need not depend on what is left
             asked = [pair for pair in asked if pair[0].requires_grad] or asked

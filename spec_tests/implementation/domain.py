@@ -23,6 +23,7 @@ FLAGS = MappingProxyType(
         "equal_clips": "one number for both clips",
         "equal_lengths": "sequences of one number of tokens that count",
         "removed_entries": "logits of −∞",
+        "padding": "ids of −1, which are no token",
     }
 )  # true or false, in words
 
@@ -63,6 +64,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         "advantage_dims": "advantages" in spec.positional,
         **dict.fromkeys(("equal_clips", "equal_lengths"), "advantages" in spec.positional),
         "removed_entries": "removed entries might be absent" in spec.declaration.branches,
+        "padding": "output_ids" in spec.positional,
         "positions": "positions" in spec.positional,
         "max_position": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
@@ -116,7 +118,7 @@ def describe_domain(stated: dict[str, Any]) -> str:
 
 def _describe_restriction(name: str, allowed: Any) -> str:
     if name in FLAGS:
-        return f"{'' if allowed else 'no ' if name in ('broadcast', 'removed_entries') else 'not '}{FLAGS[name]}"
+        return f"{'' if allowed else 'no ' if name in ('broadcast', 'removed_entries', 'padding') else 'not '}{FLAGS[name]}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if name == "max_position":

@@ -22,6 +22,7 @@ from .framework import Framework, Unavailable
 from .guard import Fault, run_loading
 from .import_file import import_file
 from .missing_parts import describe_missing_package
+from .plain_values import copy_plain, find_unreadable
 from .printable import printable_line
 from .process_state import ProcessState
 
@@ -62,11 +63,14 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     """
     name = _find_stated_name(source) or _shorten(text) or str(getattr(source, "__name__", type(source).__name__))
     name = printable_line(name)
-    source = take(source)
     label = f"--backend={text}" if text else name
+    for complaint in find_unreadable(source):
+        raise BackendError(f"{label}: {complaint}")
+    source = take(source)
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
         raise BackendError(f'{label}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
+    framework_name = str(copy_plain(framework_name))
     device = _choose_device(source, framework_name, label)
     try:
         return source, name, Framework(framework_name, device)
@@ -168,6 +172,8 @@ def resolve(text: str, folder: Path) -> Any:
         path = folder / file
         if not path.is_file():
             files = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
+            if path.exists() and not path.is_dir():
+                raise BackendError(f"--backend={text}: {path} is a pipe or a device, and no file")
             raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {files}" if files else ""))
         return _load_attribute(text, _load_safely(text, lambda: import_file(path)), file, attribute)
     module, _, attribute = text.partition(":")

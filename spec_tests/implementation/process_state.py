@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from .floating_point_mode import put_back, read_mode
+
 RECURSION_LIMIT = sys.getrecursionlimit()
 MAX_DESCRIBED_CHARACTERS = 120  # of the text that says from what to what a setting has changed
 SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
@@ -73,6 +75,7 @@ def _get_locale() -> str:
 PROCESS_SETTINGS = (
     Setting("NumPy's error state", np.geterr, lambda before: np.seterr(**before)),
     Setting("NumPy's print options", np.get_printoptions, lambda before: np.set_printoptions(**before)),
+    Setting("the processor's floating-point mode", read_mode, put_back),
     Setting("the working directory", _get_folder, _set_folder),
     Setting("the locale", _get_locale, partial(locale.setlocale, locale.LC_ALL)),
     # A compiler may raise the recursion limit, so that only a lower one counts as a change.

@@ -20,9 +20,10 @@ DEFAULT_DTYPES = MappingProxyType({f"the default dtype {dtype}": dtype for dtype
 CALL_STATES = ("no_grad", INFERENCE, *DEFAULT_DTYPES, AUTOCAST)
 
 PARAMETERS, NOT_LEAVES = "all arguments but the first are parameters", "no argument is a leaf"
+ALL_PARAMETERS = "every argument is a parameter"
 SOME_ALONE = re.compile(r"only arrays ([\d, ]+) have a gradient")  # the others are frozen
 
-GRADIENT_STATES = (PARAMETERS, NOT_LEAVES, *DEFAULT_DTYPES)
+GRADIENT_STATES = (PARAMETERS, ALL_PARAMETERS, NOT_LEAVES, *DEFAULT_DTYPES)
 
 NEEDED_FUNCTIONS = ("no_grad", "inference_mode", "autocast", "get_default_dtype", "set_default_dtype")
 
@@ -68,6 +69,8 @@ def make_inputs(module: Any, arrays: list[Any], state: str) -> tuple[list[Any], 
         chosen = [int(place) for place in some[1].split(", ")]
         parameters = [module.nn.Parameter(x) if i in chosen else x for i, x in enumerate(others, 1)]
         return [first.requires_grad_() if 0 in chosen else first, *parameters], chosen
+    if state == ALL_PARAMETERS:
+        return [*map(module.nn.Parameter, (first, *others))], everywhere
     if state == PARAMETERS:
         return [first.requires_grad_(), *map(module.nn.Parameter, others)], everywhere
     return [x.requires_grad_() for x in (first, *others)], everywhere

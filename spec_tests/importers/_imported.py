@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
+MAX_DTYPES = 100  # that are read of what is stated: an object of foreign code may have no end
 RAISED = (Exception, SystemExit, GeneratorExit)  # by foreign code that is tried; a person may still interrupt
 
 
@@ -25,6 +27,19 @@ def say(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
+def read_dtypes(stated: Any) -> tuple[Any, ...]:
+    """Return the dtypes that a source states. A derived list or tuple is not asked, and nothing is read without end."""
+    for base in (list, tuple):
+        if base in type(stated).__mro__:
+            stated = base.__iter__(stated)
+    return tuple(islice(stated, MAX_DTYPES))
+
+
+def read_dict(stated: Any) -> dict[Any, Any]:
+    """Return a copy of a dict that a source states. A derived dict is not asked."""
+    return dict(dict.items(stated)) if dict in type(stated).__mro__ else dict(stated or {})
+
+
 class Imported:
     """A backend whose functions call what an importer has found. What the file states as a backend counts as in any other.
 
@@ -35,9 +50,9 @@ class Imported:
         self.recognized_source, self.import_kind = source, kind
         self.__name__, self.__file__ = getattr(source, "__name__", kind), getattr(source, "__file__", None)
         self.framework = getattr(source, "framework", framework)
-        self.dtypes = tuple(getattr(source, "dtypes", dtypes))
+        self.dtypes = read_dtypes(getattr(source, "dtypes", dtypes))
         self.promised_tiers = PROMISED_TIERS
-        self.conventions: dict[str, Any] = dict(getattr(source, "conventions", {}))
+        self.conventions: dict[str, Any] = read_dict(getattr(source, "conventions", {}))
         self.domain: dict[str, Any] = {}
         self.admitted_precision: dict[str, str] = {}  # by operation, where the format admits a looser class than the operation
         self.renamed_operations: dict[str, str] = {}
@@ -57,10 +72,10 @@ class Imported:
         setattr(self, operation, function)
         for name, value in getattr(function, "conventions", {}).items():
             stated = self.conventions.get(name, {})
-            self.conventions[name] = stated if isinstance(stated, str) else {operation: value, **stated}
+            self.conventions[name] = {operation: value, **stated} if isinstance(stated, dict) else stated
         self.renamed_operations[operation] = taken_from
-        stated = getattr(self.recognized_source, "domain", {})
-        self.domain = {**self.domain, **stated, operation: {**(domain or {}), **stated.get(operation, {})}}
+        stated = read_dict(getattr(self.recognized_source, "domain", {}))
+        self.domain = {**self.domain, **stated, operation: {**(domain or {}), **read_dict(stated.get(operation))}}
 
     def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> tuple[str, dict[str, Any]] | None:
         """Return ("", {}) for an operation that was imported: no one function of the file stands for it. None for others."""

@@ -14,7 +14,7 @@ from typing import Any
 from ..specification.aliases import CLASS_NAMES, GUIDE, OPERATIONS
 from ..specification.registry import operations
 from ._function_forms import NAMESPACES, Form, FormProbe
-from ._imported import is_module_instance, list_parameters
+from ._imported import is_module_instance, list_parameters, read_dict
 from ._promises import DEFAULT_DTYPES
 from ._signatures import match_parameters
 
@@ -34,13 +34,13 @@ class Recognized:
         self.renamed_operations = {**getattr(source, "renamed_operations", {}), **renamed}  # an importer states its own
         self.absence_hints = {**hints, **_add_lines(getattr(source, "absence_hints", {}), hints)}
         self.translate_call = self._translate_call if self.renamed_operations else None  # as an adapters file's, for scripts
-        stated = dict(getattr(source, "domain", {}))
-        self.domain = stated | {op: {**form.domain, **stated.get(op, {})} for op, form in taken.items() if form.domain}
-        self.conventions = dict(getattr(source, "conventions", {}))
+        stated = read_dict(getattr(source, "domain", {}))
+        self.domain = stated | {op: {**form.domain, **read_dict(stated.get(op))} for op, form in taken.items() if form.domain}
+        self.conventions = read_dict(getattr(source, "conventions", {}))
         for operation, form in taken.items():
             for name, value in form.conventions.items():
                 own = self.conventions.get(name, {})
-                self.conventions[name] = own if isinstance(own, str) else {operation: value, **own}
+                self.conventions[name] = {operation: value, **own} if isinstance(own, dict) else own
         if framework:
             self.framework, self.dtypes = framework, getattr(source, "dtypes", DEFAULT_DTYPES)
 

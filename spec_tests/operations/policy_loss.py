@@ -36,17 +36,20 @@ Policy = tuple[tuple[np.ndarray, np.ndarray, np.ndarray], dict[str, Any]]  # log
 
 def draw_options(draw: Draw, *names: str, objectives: tuple[str, ...] = OBJECTIVES) -> dict[str, Any]:
     """Draw the objective, and some of the optional keywords that go with it. A divergence is weighed only together with one."""
-    keywords = draw.only("objective", *objectives)
-    objective, used = keywords.get("objective", "clip"), draw.variants(*names)
-    if "level" in used and objective == "clip":
+    domain = draw.operation.domain
+    keywords = draw.only("objective", *(o for o in objectives if o != "cispo" or "token" in domain.get("level", LEVELS)))
+    objective, used = keywords.get("objective", "clip"), {*draw.variants(*names), *(domain.keys() & {*names})}
+    if "level" in used and (objective == "clip" or (objective == "reinforce" and "level" in domain)):
         keywords |= draw.keyword("level", LEVELS[::-1])
-    elif objective == "cispo":
-        keywords |= draw.only("level", "token") if "level" in draw.operation.domain else {}
+    if objective == "cispo":
+        keywords |= draw.only("level", "token") if "level" in domain else {}
     keywords |= draw_clips(draw, used, objective) if objective != "reinforce" else {}
     if "ratio_limit" in used and objective == "clip":
         keywords |= draw.keyword("ratio_limit", POOLS["ratio_limit"])
     if "kl_weight" in used and draw.operation.accepts("reference_log_probs"):
         keywords |= draw.keyword("kl_weight", KL_WEIGHTS) | draw.keyword("kl_estimator", ESTIMATORS)
+    elif "kl_estimator" in domain:
+        keywords |= draw.keyword("kl_estimator", ESTIMATORS)
     if "reduction" in used:
         keywords |= draw.keyword("reduction", POOLS["reduction"])
     if "horizon" in used and keywords.get("reduction") == "constant":

@@ -18,6 +18,7 @@ from ..specification.run_settings import current_settings
 from .command import ServerCommand
 from .deadline import Deadline
 from .description import Description, read_description
+from .forks import CannotFork, ForkServer
 from .message import (
     LENGTH,
     Answer,
@@ -54,11 +55,14 @@ DESCRIBE = MappingProxyType({"request": "describe"})
 class ServerProcess(Supervisor):
     """A server that answers one request at a time."""
 
-    def __init__(self, command: ServerCommand):
+    def __init__(self, command: ServerCommand, fork_server: ForkServer | None = None):
         self.is_python, self.has_answered = command.is_python, False
         # At the end of the run, for it to end by itself. Not for a Python backend: what it has started would be no descendant.
         self.patience_seconds = 0.0 if command.is_python else 1.0
         self.aborts = command.is_python
+        if fork_server is not None:
+            super().__init__(*fork_server.start(command))
+            return
         words = list(command.words)
         if sys.platform == "linux" and not command.is_python:
             words = [sys.executable, "-I", "-S", "-c", LAUNCH_CODE, *words]
@@ -108,6 +112,7 @@ class Connection:
 
     def __init__(self, command: ServerCommand):
         self.command = command
+        self.fork_server: ForkServer | None = None  # from which processes are forked, if there is one
         self.process: ServerProcess | None = None
         self.spare: ServerProcess | None = None  # which has been asked to describe itself
         self.keeps_spare = command.is_python  # another server may be the only one that its device allows
@@ -214,7 +219,11 @@ class Connection:
 
     def _launch(self) -> ServerProcess:
         """Return a new process that was asked to describe itself."""
-        process = ServerProcess(self.command)
+        try:
+            process = ServerProcess(self.command, self.fork_server)
+        except CannotFork:
+            self.fork_server = None
+            process = ServerProcess(self.command)
         with suppress(ProcessEnded, TimeoutError):  # which shows when the answer is read
             process.send(pack(DESCRIBE, {}), Deadline(self._start_seconds))
         return process

@@ -25,6 +25,7 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.layouts import apply_view
 from ..implementation.lookup import BackendError, identify, resolve
+from ..implementation.plain_values import copy_plain
 from ..implementation.rank_devices import read_ranks
 from ..specification.pytree import tree_map
 from ..specification.run_settings import current_settings, set_settings
@@ -99,7 +100,7 @@ class Server:
         python, _ = write_tree({
             "module": str(getattr(self.source, "__name__", "")),
             "kind": type(getattr(self.source, "recognized_source", self.source)).__name__,
-            "stated": {key: getattr(self.source, key) for key in BACKEND_PROPERTIES if hasattr(self.source, key)},
+            "stated": {key: copy_plain(getattr(self.source, key)) for key in BACKEND_PROPERTIES if hasattr(self.source, key)},
             "translates_calls": bool(getattr(self.source, "translate_call", None)),
             "framework": {name: getattr(self.framework, name) for name in (*FRAMEWORK_PROPERTIES, "device_facts")},
         })  # fmt: skip
@@ -259,6 +260,15 @@ def serve(requests: BinaryIO, answers: BinaryIO, server: Server) -> None:
         answers.flush()
 
 
+def serve_until_the_end(requests: BinaryIO, answers: BinaryIO, server: Server) -> None:
+    """Serve, and end the process without the words of Python about what a thread or a signal raises between two requests."""
+    try:
+        serve(requests, answers, server)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
+        os.write(2, f"{type(error).__name__} was raised between two calls, as a thread or a signal can do\n".encode())
+        os._exit(1)
+
+
 def main(text: str, folder: str, names: Iterable[str], memory: int | None, device: str | None) -> None:
     """Serve the backend that --backend=text names, on the device of --device."""
     set_settings(replace(current_settings(), device=device))
@@ -267,5 +277,5 @@ def main(text: str, folder: str, names: Iterable[str], memory: int | None, devic
     adopt_orphans()
     sys.addaudithook(watch_oracle)
     faulthandler.enable()
-    serve(requests, answers, Server(text, folder, names, memory))
+    serve_until_the_end(requests, answers, Server(text, folder, names, memory))
     os._exit(0)

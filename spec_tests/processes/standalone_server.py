@@ -174,10 +174,11 @@ class Server:
         leaves = [prepare(x, name) for name, x in zip(positional, arrays, strict=False)]
         y = self.call(operation, leaves, {name: prepare(x, name) if name in positional else x for name, x in keywords.items()})
         values = [y] if not results else [y[name] for name in results] if isinstance(y, dict) else list(y)
-        if not any(getattr(value, "requires_grad", False) for value in values):
-            raise NotImplementedError("its result carries no gradient")
+        carries_gradient = any(getattr(value, "requires_grad", False) for value in values)
 
         def pull_back(cotangent: Any) -> Any:
+            if not carries_gradient:
+                raise NotImplementedError("its result carries no gradient")
             given = cotangent if results else [cotangent]
             pairs = [(value, c.to(value.dtype)) for value, c in zip(values, given, strict=True) if c is not None]
             if not all(value.requires_grad for value, _ in pairs):

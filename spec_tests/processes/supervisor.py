@@ -20,14 +20,14 @@ from ..specification.run_settings import current_settings
 from .child_environment import child_environment
 from .confinement import NOT_ON_THIS_SYSTEM, Confinement, Launch
 from .deadline import Deadline
-from .survivors import MARK, MARKS, kill_all, new_mark
+from .survivors import MARK, MARKS, Child, kill_all, new_mark
 
 MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
 CHANNEL_BYTES = 1 << 20  # what the channel holds, where the system allows it
 START_TIMEOUT_SECONDS = 300.0  # to start, and to import a framework
 ABORT_SECONDS = 1.0  # for a process to print where it is
 LIFE_SECONDS = 0.5  # after which it is asked whether a process that sends nothing has ended
-CONFINEMENTS: weakref.WeakKeyDictionary[subprocess.Popen[bytes], Confinement] = weakref.WeakKeyDictionary()
+CONFINEMENTS: weakref.WeakKeyDictionary[Any, Confinement] = weakref.WeakKeyDictionary()
 END_SECONDS = 10.0  # for a process that has closed its channel to end
 
 
@@ -43,13 +43,13 @@ class Supervisor:
 
     confinement: Confinement | None = None  # what keeps it from other processes, if the run asks for that
 
-    def __init__(self, child: subprocess.Popen[bytes], reads: int, writes: int, output: int, close: Callable[[], None]):
+    def __init__(self, child: Child, reads: int, writes: int, output: int, close: Callable[[], None]):
         self.child, self.reads, self.writes, self.output = child, reads, writes, output
         for file in (reads, writes, output):
             os.set_blocking(file, False)
         self.confinement = CONFINEMENTS.get(child)
         self.printed, self.omitted_characters = "", 0
-        self.finalizer = weakref.finalize(self, _terminate, child, close, self.patience_seconds)
+        self.finalizer = weakref.finalize(self, terminate, child, close, self.patience_seconds)
 
     # --- the channel ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,8 @@ class Supervisor:
 
     def kill(self) -> None:
         """Kill the process and all processes that it has started, without waiting for its own end."""
-        kill_all(self.child)
+        if self.patience_seconds:  # else it is killed when the channel is closed
+            kill_all(self.child)
         self.close()
 
     def close(self) -> None:
@@ -180,7 +181,7 @@ def start(
     if current_settings().limits.confined and sys.platform == "linux":
         launch = Launch(command, environment, folder, shared=shared)
         command, environment = launch.command, {}
-    ours, theirs = _make_sockets() if takes_socket else (None, None)
+    ours, theirs = make_sockets() if takes_socket else (None, None)
     child = subprocess.Popen(
         command,
         stdin=theirs.fileno() if theirs else subprocess.PIPE,
@@ -198,7 +199,7 @@ def start(
     assert child.stderr is not None
     if ours is not None and theirs is not None:
         theirs.close()
-        return child, ours.fileno(), ours.fileno(), child.stderr.fileno(), _closing(ours, child.stderr)
+        return child, ours.fileno(), ours.fileno(), child.stderr.fileno(), closing(ours, child.stderr)
     assert child.stdin is not None
     assert child.stdout is not None
     pipes = child.stdin, child.stdout
@@ -207,10 +208,10 @@ def start(
 
         for pipe in pipes:
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, CHANNEL_BYTES)
-    return child, child.stdout.fileno(), child.stdin.fileno(), child.stderr.fileno(), _closing(*pipes, child.stderr)
+    return child, child.stdout.fileno(), child.stdin.fileno(), child.stderr.fileno(), closing(*pipes, child.stderr)
 
 
-def _make_sockets() -> tuple[socket.socket, socket.socket]:
+def make_sockets() -> tuple[socket.socket, socket.socket]:
     ends = socket.socketpair()
     for end in ends:
         for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -218,7 +219,7 @@ def _make_sockets() -> tuple[socket.socket, socket.socket]:
     return ends
 
 
-def _closing(*files: Any) -> Callable[[], None]:
+def closing(*files: Any) -> Callable[[], None]:
     """Return a function that closes these files."""
 
     def close() -> None:
@@ -229,7 +230,7 @@ def _closing(*files: Any) -> Callable[[], None]:
     return close
 
 
-def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None], patience_seconds: float) -> None:
+def terminate(child: Child, close: Callable[[], None], patience_seconds: float) -> None:
     """Kill the child with all processes that it has started, and close the channel.
 
     With patience the channel is closed first, so that the child may end by itself. Without, a child that ends by itself at the

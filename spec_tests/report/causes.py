@@ -8,7 +8,7 @@ from ..implementation.printable import printable
 from .verdict import StatedCause, StatedExplanation, join_explanations
 
 if TYPE_CHECKING:
-    from ..trials.causes import Cause
+    from ..trials.cause import Cause
 
 
 def state_explanations(cause: Cause) -> tuple[StatedExplanation, ...]:

@@ -13,7 +13,7 @@ from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..diagnosis.explanation import IF_MEANT
 from ..specification.pytree import leaves
-from ..trials.causes import Cause
+from ..trials.cause import Cause
 from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
 from ..trials.lost_calls import note_lost_calls

@@ -16,12 +16,15 @@ import threading
 import time
 import warnings
 from atexit import _run_exitfuncs
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from os import _exit, waitpid
 from types import BuiltinMethodType
 from typing import Any
 
 import pytest
+
+from .last_words import STATUS as ENDED_STATUS
+from .last_words import LastWords, say_that_it_was_ended
 
 EXIT_SECONDS = 5.0  # that the functions registered by others may take
 fork: Callable[[], int] | None = getattr(os, "fork", None)  # these names are watched, as all of ours; those in `os` are not
@@ -32,13 +35,16 @@ COMMAND_LINE_FUNCTIONS = ("console_main", "_console_main")  # of pytest, by its 
 class ExitStatus:
     """Holds the status of a run until the process ends. It is a pytest plugin, which is registered before a backend is loaded."""
 
-    def __init__(self, *, is_worker: bool = False) -> None:
+    def __init__(self, last_words: LastWords, *, is_worker: bool = False) -> None:
+        self.last_words = last_words
         self.is_worker = is_worker  # of pytest-xdist: its process ends with the run, and what it printed later would be read
         self.status: int | None = int(pytest.ExitCode.USAGE_ERROR)  # until a session begins; None: not known
         self.session: pytest.Session | None = None
+        self.judges = False  # whether the laws are under way
+        self.was_ended = False  # whether something has ended the run while they were
         self.functions: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []  # registered by others
         self.runs_others_at_fork = False  # whether a fork would run code of others in this process
-        self.count = count_exit_functions()  # of those that were registered before
+        self.count = 0  # of the functions that were registered before
         self.originals = atexit.register, atexit.unregister
         self.register_at_fork: Any = getattr(os, "register_at_fork", None)
 
@@ -46,12 +52,16 @@ class ExitStatus:
 
     def install(self) -> None:
         """Keep what is registered from now on apart. pytest and its plugins may register, too, which is harmless."""
+        if not self.is_worker and is_command_line():
+            self.last_words.arm(self.originals[0])
+        self.count = count_exit_functions()
         atexit.register, atexit.unregister = self._register, self._unregister
         if self.register_at_fork:
             os.register_at_fork = self._register_at_fork  # type: ignore[assignment]
 
     def uninstall(self) -> None:
         """Put the functions of Python back, with what was registered."""
+        self.last_words.disarm(self.originals[1])
         atexit.register, atexit.unregister = self.originals
         if self.register_at_fork:
             os.register_at_fork = self.register_at_fork
@@ -77,10 +87,24 @@ class ExitStatus:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session, self.status = session, None
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Note whether the laws are under way, which they still are if what ends them escapes."""
+        self.judges = True
+        try:
+            result = yield
+        except (KeyboardInterrupt, pytest.exit.Exception, pytest.Session.Failed, pytest.UsageError):
+            self.judges = False
+            raise
+        self.judges = False
+        return result
+
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         if self.session is not None:
             self.status = self.status or int(self.session.exitstatus)
+            if self.judges and self.status == pytest.ExitCode.OK:  # which pytest sets before the laws
+                self.status, self.was_ended = ENDED_STATUS, True
             self.session.exitstatus = self.status
         if self.status is None or not (self.is_worker or is_command_line()):
             self.uninstall()
@@ -94,9 +118,12 @@ class ExitStatus:
         assert self.status is not None
         with contextlib.suppress(BaseException):
             _flush()
+            if self.was_ended:
+                say_that_it_was_ended()
             self._run_functions_of_others()
             if count_exit_functions() == self.count:  # else some were registered by other means
                 _drop_dispatchers(self.originals[1])
+                self.last_words.disarm(self.originals[1])
                 _run_exitfuncs()
             _flush()
         _exit(self.status)

@@ -12,6 +12,7 @@ from .cause_printer import CausePrinter
 from .completeness import Completeness
 from .device_lines import DeviceLines
 from .hang_watch import HangWatch
+from .ignored_exceptions import IgnoredExceptions
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
@@ -28,6 +29,7 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[Ver
     config.pluginmanager.register(ScriptCheck(config), "spec_tests.scripts")
     config.pluginmanager.register(HangWatch(config), "spec_tests.hang_watch")
     config.pluginmanager.register(EndingsWatch(session), "spec_tests.endings")
+    config.pluginmanager.register(IgnoredExceptions(session), "spec_tests.ignored_exceptions")
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
             (resuming,) = import_modules("spec_tests.running.resuming")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..trials.engine import RaisedBetweenCalls
+from .last_words import WHO, describe_callback, describe_foreign
 
 if TYPE_CHECKING:
     from .session import Session
 
 ENDING = (SystemExit, GeneratorExit)
-WHO = "as a thread or a signal of the code under test can do; --isolate keeps the two apart"
 OF_PYTEST = (KeyboardInterrupt, pytest.exit.Exception, pytest.Session.Failed, pytest.UsageError)
 
 
@@ -47,11 +47,16 @@ class EndingsWatch:
         except OF_PYTEST:
             raise
         except BaseException as error:
-            sentence = describe_raised(error) or self.describe_replaced(error)
+            sentence = describe_raised(error) or self.describe_code_under_test(error)
             if not sentence:
                 raise
             session.shouldstop = sentence
             return True
+
+    def describe_code_under_test(self, error: BaseException) -> str:
+        """Return the sentence about an error that code under test has raised or caused, "" about an error of the suite alone."""
+        files = self.session.list_loaded_files()
+        return describe_foreign(error, files) or self.describe_replaced(error) or describe_callback(error, files)
 
     def describe_replaced(self, error: BaseException) -> str:
         """Return the sentence about an error of the suite while functions of its own were replaced, "" if none were."""

@@ -195,6 +195,11 @@ class Session:
         connections = (getattr(backend.framework, "connection", None) for backend in self.__dict__.get("backends", ()))
         return next(filter(None, (connection.confinement for connection in connections if connection is not None)), "")
 
+    def list_loaded_files(self) -> set[Path]:
+        """Return the files of the backends that are loaded in this process."""
+        loaded = self.__dict__.get("backends", ()) if self.watches_this_process else ()
+        return {Path(file) for backend in loaded if isinstance(file := getattr(backend.source, "__file__", None), str)}
+
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
         return self.patch_detector.restore() if self.watches_this_process else []

@@ -23,7 +23,7 @@ REFUSAL_STASH_KEY: pytest.StashKey[str] = pytest.StashKey()
 
 def load_backends(config: pytest.Config, session: Session) -> None:
     """Load the backends, unless workers do. A backend that cannot be loaded stops the run with one message."""
-    exit_status = _hold_exit_status(config)
+    exit_status = _hold_exit_status(config, session)
     if not session.backend_texts or _has_workers(config):
         exit_status.status = None
         return
@@ -42,11 +42,12 @@ def load_backends(config: pytest.Config, session: Session) -> None:
         config.stash[REFUSAL_STASH_KEY] = config.workeroutput[REFUSAL_KEY] = str(refusal)  # type: ignore[attr-defined]
 
 
-def _hold_exit_status(config: pytest.Config) -> ExitStatus:
+def _hold_exit_status(config: pytest.Config, session: Session) -> ExitStatus:
     """Keep what a backend registers to run at exit from changing the exit status."""
     from .exit_status import ExitStatus
+    from .last_words import LastWords
 
-    exit_status = ExitStatus(is_worker=_is_worker(config))
+    exit_status = ExitStatus(LastWords(session.list_loaded_files), is_worker=_is_worker(config))
     exit_status.install()
     config.pluginmanager.register(exit_status, "spec_tests.exit_status")
     return exit_status

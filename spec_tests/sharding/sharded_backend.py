@@ -136,5 +136,5 @@ def load_sharded(text: str, folder: Path, operations: Collection[str], gradients
         )
         return validate(ShardedBackend(description.name, source, framework, text, shards=shards), operations)
     except BackendError:
-        ranks.discard_process(Fault(""))
+        ranks.close()
         raise

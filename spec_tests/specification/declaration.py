@@ -41,9 +41,12 @@ class Declaration:
     results: Mapping[str, str] = field(
         default_factory=dict
     )  # the dtype of each result: one, "" for that of the arguments, WIDER or INTEGER
+    optional_results: tuple[str, ...] = ()  # of these, the last ones, which some calls do not return
+    judged_at: tuple[str, ...] = ()  # of these, the ones that the others are judged at, as they were returned
     list_like: str = ""  # the argument, a list of arrays, that the one result is a list like
     arrange: Callable[[list[Any]], list[Any]] = list  # puts results into one order, where their order says nothing
     chooses: bool | str = False  # it chooses the largest of some entries; a name: only where this optional array is given
+    keeps: bool = False  # what it chooses are the entries of its result that are not 0
     passes_choices_on: bool = False  # a choice in one row shows in later rows of its sequence, too
     formats: Mapping[str, str] = field(
         default_factory=dict
@@ -128,6 +131,9 @@ class Declaration:
         yield from self._find_strangers("formats", [name for name in self.formats if name and name not in self.results])
         yield from self._find_strangers("formats", self.formats.values())
         yield from (f"as_codes names {name!r}, which formats does not" for name in self.as_codes if name not in self.formats)
+        for name in ("optional_results", "judged_at"):
+            strangers = [stranger for stranger in getattr(self, name) if stranger not in self.results]
+            yield from (f"{name} names {stranger!r}, which results does not" for stranger in strangers)
         if isinstance(self.chooses, str):
             yield from self._find_strangers("chooses", [self.chooses], self.optional_weights)
         for where, found, known in (

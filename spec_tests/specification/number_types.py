@@ -72,8 +72,20 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def product(self, factors: tuple[Any, ...], roundings: int) -> Self:
         """Return self times given numbers, with so many roundings, or none by a power of two."""
 
+    def contracted(self, other: Self, factors: Any, sizes: Any, roundings: int) -> Self:
+        """Return self @ other.T times given factors, a sum that may be taken apart, with so many roundings of these sizes."""
+
+    def narrowed(self, unit: float, least: float) -> Self:
+        """Allow the operand to be rounded, by at most unit times its size and by `least`."""
+
     def stored(self, store: Callable[[Any], Any]) -> Self:
         """Return store(self), a monotone function that rounds to a format of few bits."""
+
+    def between(self, where: np.ndarray, low: float, high: float) -> Self:
+        """Allow these elements to be any number from low to high."""
+
+    def answered(self, name: str, least: float, roundings: int) -> Self:
+        """Return the result of this name as it was returned, for other results to be judged at."""
 
     def rounded(self) -> Self:
         """Allow the tensor to be stored in the dtype of the inputs (precision class mixed)."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from .declaration import Declaration, DeclarationError
 from .first_use import import_modules
+from .formats import INTEGER
 from .shapes import Shapes, parse_shapes
 from .steps import count_steps
 
@@ -149,6 +150,11 @@ class Specification:
     @property
     def has_several_results(self) -> bool:
         return "" not in self.results
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all results are integers: counts, indices and tokens, which no rounding moves a little."""
+        return set(self.results.values()) == {INTEGER}
 
     @property
     def list_like(self) -> str:

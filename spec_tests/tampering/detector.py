@@ -25,8 +25,9 @@ ON_DEMAND = (  # folders whose modules are imported only when needed
 )  # fmt: skip
 AFTER_A_FAILURE = (  # modules that only a run with a failure imports
     "report.failure", "report.reproduction", "report.script",
-    "trials.asker", "trials.cause_search", "trials.causes", "trials.failure", "trials.new_cause", "trials.raising_region",
-    "trials.circumstances", "trials.free_memory", "trials.repeated_call", "trials.wrong_parts",
+    "trials.asker", "trials.cause", "trials.cause_search", "trials.causes", "trials.failure", "trials.forward_result",
+    "trials.new_cause", "trials.raising_region",
+    "trials.circumstances", "trials.free_memory", "trials.repeated_call", "trials.settling", "trials.wrong_parts",
 )  # fmt: skip
 WITH_A_REPORT = (  # modules that only a run with --report imports
     "report.backend_results", "report.badge", "report.github_step", "report.page", "report.schema", "report.score",

@@ -118,7 +118,7 @@ class OwnContainers:
             for key, item in list(value.items()):
                 self.visit(f"{name}[{key!r}]", item)
         elif isinstance(value, list | set | tuple | frozenset):
-            if isinstance(value, list | set):
+            if value and not isinstance(value, frozenset):
                 self._add(name, value)
             for item in list(value):
                 self.visit(name, item)

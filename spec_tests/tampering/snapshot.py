@@ -1,11 +1,13 @@
 """A snapshot of many containers: what they hold is compared all at once, and what has changed since is put back.
 
 A container is whatever refers to other objects: a module, a class, an instance, a dict, a list, a set, a function with its code
-and its defaults, or a cell of a closure. Contents are compared by identity, and numbers, texts and arrays by value as well.
+and its defaults, a tuple, or a cell of a closure.
+Contents and the classes of objects are compared by identity, and numbers, texts and arrays by value as well.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -45,7 +47,7 @@ class Container:
 
     def holds(self, before: tuple[Any, ...]) -> bool:
         """Whether the container is certainly unchanged: it holds the same values, and no key can have been added."""
-        if self.is_closed or isinstance(self.owner, ModuleType | type | list | set):
+        if self.is_closed or isinstance(self.owner, ModuleType | type | list | set | tuple):
             return False
         try:
             return all(map(is_, self.read(self.place), before))
@@ -54,10 +56,9 @@ class Container:
 
     def find_changes(self, before: tuple[Any, ...]) -> Iterator[str]:
         """Put back each value that is another one now, and yield its name."""
-        if isinstance(self.owner, list | set):
-            if tuple(self.owner) != before or not all(map(is_, self.owner, before)):
-                self.owner.clear()
-                self.owner.extend(before) if isinstance(self.owner, list) else self.owner.update(before)
+        if isinstance(self.owner, list | set | tuple):
+            if len(self.owner) != len(before) or not all(map(is_, self.owner, before)):
+                self._refill(before)
                 yield self.name
             return
         for key, value in zip(self.keys, before, strict=False):  # `before` has the first value twice
@@ -71,7 +72,7 @@ class Container:
     @property
     def has_attributes(self) -> bool:
         """Whether the values are attributes that stand in no dict, as those of a function and of an object with slots."""
-        return self.place is self.owner and not isinstance(self.owner, dict | list | set | MappingProxyType)
+        return self.place is self.owner and not isinstance(self.owner, dict | list | set | tuple | MappingProxyType)
 
     def _find_additions(self) -> list[Any]:
         """Return the keys that were added: any of a closed container, and what hides a builtin or what a class inherits."""
@@ -94,6 +95,15 @@ class Container:
             setattr(self.owner, key, value)
         else:
             _writable(self.place)[key] = value
+
+    def _refill(self, before: tuple[Any, ...]) -> None:
+        """Put back all that a list, a set or a tuple held. A tuple was written to by its address."""
+        if isinstance(self.owner, tuple):
+            for number, value in enumerate(before):
+                ctypes.py_object.from_address(id(self.owner) + tuple.__basicsize__ + number * tuple.__itemsize__).value = value
+            return
+        self.owner.clear()
+        self.owner.extend(before) if isinstance(self.owner, list) else self.owner.update(before)
 
     def _remove(self, key: Any) -> None:
         if isinstance(self.owner, ModuleType | type):
@@ -121,10 +131,10 @@ def _writable(mapping: Any) -> Any:
 def make_container(name: str, owner: Any, keys: Iterable[Any] = (), *, is_closed: bool = False) -> Container | None:
     """Return the container of these keys of the owner, or None if there is nothing to compare.
 
-    A list or a set has no keys: all that it holds is compared. Of a function, its code and its defaults are.
+    A list, a set or a tuple has no keys: all that it holds is compared. Of a function, its code and its defaults are.
     """
-    if isinstance(owner, list | set):
-        return Container(name, owner, owner, tuple, ())
+    if isinstance(owner, list | set | tuple):
+        return Container(name, owner, owner, list, ())  # a tuple of a tuple would be the same one
     if isinstance(owner, FunctionType):
         parts = tuple(part for part in FUNCTION_PARTS if getattr(owner, part) is not None)
         return Container(name, owner, owner, attrgetter(*parts, parts[0]), parts)
@@ -151,14 +161,25 @@ class Snapshot:
         in_dicts = [container for container in self.containers if isinstance(container.place, dict | MappingProxyType)]
         self.dicts = [_writable(container.place) for container in in_dicts]
         others = [container for container in self.containers if not isinstance(container.place, dict | MappingProxyType)]
+        tuples = [container.owner for container in others if isinstance(container.owner, tuple)]
         single = [container for container in others if len(container.keys) == 1]
-        several = [container for container in others if len(container.keys) != 1]
+        several = [c for c in others if len(c.keys) != 1 and not isinstance(c.owner, tuple)]
         reads, places = [container.read for container in several], [container.place for container in several]
         self.parts: list[Callable[[], Iterable[Any]]] = [
             partial(map, attrgetter(name), [container.owner for container in single if container.keys == (name,)])
             for name in dict.fromkeys(container.keys[0] for container in single)  # one attribute is read faster than several
         ]
         self.parts += [lambda: chain.from_iterable(map(call, reads, places)), partial(gc.get_referents, *self.dicts)]
+        owners = [container.owner for container in self.containers]
+        self.classes = list(zip(self.containers, map(type, owners), strict=True))
+        self.bases = [
+            (container, container.owner.__bases__) for container in self.containers if isinstance(container.owner, type)
+        ]
+        self.parts += [
+            partial(chain.from_iterable, tuples),
+            partial(map, type, owners),
+            partial(map, attrgetter("__mro__"), [container.owner for container, _ in self.bases]),
+        ]
         self.before = [tuple(container.read(container.place)) for container in self.containers]
         self.sized = [*self.dicts, *(container.place for container in several if not container.has_attributes)]
         self.constants = Constants(zip(self.containers, self.before, strict=True))
@@ -175,6 +196,7 @@ class Snapshot:
         """Put back what was replaced, added or removed, and return the names of it."""
         changed = [*self._restore_arrays(), *self.constants.restore()]
         if not self._is_unchanged():
+            changed += self._restore_classes()
             for container, before in zip(self.containers, self.before, strict=True):
                 if not container.holds(before):
                     changed += container.find_changes(before)
@@ -192,6 +214,17 @@ class Snapshot:
             )
         except (KeyError, AttributeError, ValueError):  # a name was deleted, or a cell was emptied
             return False
+
+    def _restore_classes(self) -> Iterator[str]:
+        """Give objects their classes back, and classes their bases, and yield the names of those that had others."""
+        for container, kind in self.classes:
+            if type(container.owner) is not kind:
+                object.__setattr__(container.owner, "__class__", kind)
+                yield container.name
+        for container, bases in self.bases:
+            if container.owner.__bases__ != bases:
+                container.owner.__bases__ = bases
+                yield container.name
 
     def _restore_arrays(self) -> list[str]:
         changed = []

@@ -25,7 +25,7 @@ from .shrinking import FailingExamples, SingleExampleDatabase
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from .causes import Cause
+    from .cause import Cause
     from .failure import Failure
 
 

@@ -10,7 +10,7 @@ from ..calls.violation import Lost
 from ..implementation.backend import Backend
 
 if TYPE_CHECKING:
-    from .causes import Cause
+    from .cause import Cause
 
 
 def note_lost_calls(cause: Cause, backend: Backend, before: dict[Call, Lost]) -> None:

@@ -25,7 +25,7 @@ from .smallest import LARGEST, Size, find_smallest, size_of
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from .causes import Cause
+    from .cause import Cause
 
 SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause has what is left
 

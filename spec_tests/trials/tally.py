@@ -21,7 +21,7 @@ from .skill import Skill
 
 if TYPE_CHECKING:
     from ..calls.result import Result
-    from .causes import Cause
+    from .cause import Cause
     from .failure import Failure
     from .written_script import WrittenScript
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from ..diagnosis.regions.refused import Region as RaisingRegion
     from ..diagnosis.regions.region import Region
     from ..diagnosis.wish import Wish
-    from .causes import Cause, Causes
+    from .cause import Cause
+    from .causes import Causes
     from .failure import Failure
 
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
@@ -204,15 +205,17 @@ class Trial:
         call: Call = cause_search().forward_call(gradient, gradient.operation.forward)
         return call
 
-    def is_forward_wrong(self, gradient: Call) -> bool:
-        """Whether the backend's forward result for the arguments of a gradient is wrong, or is none."""
+    def run_forward(self, gradient: Call) -> tuple[Call, Violation | None]:
+        """Run the forward operation with the arguments of a gradient. Return the call, and why it has no answer, if so."""
         assert isinstance(gradient.operation, Gradient)
         forward, call = gradient.operation.forward, self.forward_of(gradient)
         try:
             forward.values(call, forward.run(call))
-        except Exception:
-            return not self.backend.framework.device_lost  # a lost device says nothing about the result
-        return bool(cause_search().is_wrong(call))
+        except Violation as violation:
+            return call, violation
+        except Exception as refused:
+            return call, Violation(str(refused))
+        return call, None
 
     def find_origin(self, failure: Failure) -> list[Call]:
         """Return the wrong calls that each wrong answer of a failing example comes from, [] if one does not come from others."""

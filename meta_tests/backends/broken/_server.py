@@ -15,6 +15,7 @@ import time
 LETTERS = {"F64": "d", "F32": "f"}
 DESCRIPTION = {"protocol": 1, "name": "broken", "dtypes": ["float32"]}
 CODES = "\x1b[2J\x1b]0;title\x07\n::error::all is well\n"
+PLACE = b'{"result": {"dtype": "F32", "shape": %s, "data_offsets": %s}}'
 OVERLAPPING = b'{"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}'
 OPERATIONS = {"sigmoid": {"arrays": ["x"]}, "relu": {"arrays": ["x"]}}
 
@@ -89,6 +90,12 @@ def answer_sigmoid(fault, x):
         "sends_long_numbers": put_header(b'{"result": {"dtype": "F32", "shape": [%s], "data_offsets": [0, 4]}}' % (b"9" * 4000)),
         "sends_deep_nesting": put_header(b'{"__metadata__": ' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
         "sends_overlapping_arrays": put_header(b'{"result": %s, "y": %s}' % (OVERLAPPING, OVERLAPPING)) + bytes(4),
+        "sends_fractions_of_axes": put_header(PLACE % (b"[1.0, true]", b"[0, 4]")) + bytes(4),
+        "sends_negative_axes": put_header(PLACE % (b"[-1, -1]", b"[0, 4]")) + bytes(4),
+        "sends_offsets_that_are_no_numbers": put_header(PLACE % (b"[1]", b"[NaN, Infinity]")),
+        "sends_a_name_twice": put_header(b'{"result": %s, "result": %s}' % (OVERLAPPING, OVERLAPPING)) + bytes(4),
+        "sends_half_of_a_character": put_header(b'{"__metadata__": {"error": "\\ud800"}}'),
+        "sends_text_of_another_encoding": put_header('{"__metadata__": {"error": "\u00e9"}}'.encode("latin-1")),
         "fills_standard_error": pack({}, result=x),
         "prints_terminal_codes": pack({"error": CODES}),
         "raises_text_without_end": pack({"error": "out of memory " * 36_000}),

@@ -42,7 +42,7 @@ JUDGING_SHARE = 0.2  # of the budget, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 MAX_UNLIKELY = 200  # of these, the nearest
 MAX_HALVES = 4
-EVERYWHERE = ("factors_in_another_format",)  # rules whose edits are also tried at all places together
+FEW_EVERYWHERE, EVERYWHERE = ("another_rounding",), ("factors_in_another_format",)  # rules that are tried at all places together
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 
@@ -109,8 +109,10 @@ class Search:
         yield self._single_edits(0, PLAIN)
         yield from (self._single_edits(depth, BLOCKWISE) for depth in depths)
         yield self._single_edits(0, LESS_PLAIN)
-        yield from (self._single_edits(depth, costs) for costs in (PLAIN, LESS_PLAIN) for depth in depths[1:2])
-        yield self._edits_everywhere()
+        yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
+        yield self._edits_everywhere(FEW_EVERYWHERE)
+        yield from (self._single_edits(depth, LESS_PLAIN) for depth in depths[1:2])
+        yield self._edits_everywhere(EVERYWHERE)
         yield self._single_edits(0, ODD)
         yield self._solved_constants()
         yield from (self._single_edits(depth, PLAIN) for depth in depths[2:])
@@ -209,10 +211,11 @@ class Search:
             if possible:
                 yield score, Candidate(self.source, (edit,))
 
-    def _edits_everywhere(self) -> Iterator[tuple[float, Candidate]]:
+    def _edits_everywhere(self, names: tuple[str, ...]) -> Iterator[tuple[float, Candidate]]:
         """The same slip at all places where it can be made, in the parts as well: each product of matrices in another format."""
-        for name in (name for name in EVERYWHERE if name not in self.withheld):
-            for edits in list_edits_everywhere(self.source, self.seen, name):
+        seen = trace(self.source, [partial(_evaluate_on, call) for call in self.wrong])  # others were found meanwhile
+        for name in (name for name in names if name not in self.withheld):
+            for edits in list_edits_everywhere(self.source, seen, name):
                 possible, score, _ = self._screen(edits)
                 if possible:
                     yield score, Candidate(self.source, edits)

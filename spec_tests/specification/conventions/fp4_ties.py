@@ -29,6 +29,8 @@ def find_quotients(named: dict[str, Any]) -> Any:
 def _has_midpoint(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if named.get("dtype") != FORMAT:
         return False
+    if "scale" not in named:  # it is that of the largest number of each block
+        return bool(np.any(np.asarray(getattr(named["x"], "value", named["x"])) != 0))
     t, g = np.abs(find_quotients(named)), named.get("global_scale")
     if g is not None:
         g = np.asarray(getattr(g, "value", g))
@@ -37,8 +39,8 @@ def _has_midpoint(named: dict[str, Any], settled: dict[str, str]) -> bool:
     return bool(np.any(np.abs(t - nearest) <= SLACK * nearest))
 
 
-def _round_ties(side: str) -> Any:
-    """Return the change of the rounding: the codes above a midpoint, or below it, of every midpoint."""
+def _round_ties(words: str, side: str) -> Value:
+    """Return the value that takes the codes above a midpoint, or below it, of every midpoint."""
 
     def change(nearest: Equation) -> Equation:
         def rounded(t: Any, dtype: str) -> Any:
@@ -49,17 +51,21 @@ def _round_ties(side: str) -> Any:
 
         return rounded
 
-    return change_part("quantize", "nearest", change)
+    return Value(
+        words,
+        change_part("quantize", "nearest", change),
+        elsewhere={"dynamic_quantize": change_part("dynamic_quantize", "nearest", change)},
+    )
 
 
 CONVENTION = Convention(
     "fp4_ties",
     "where float4_e2m1fn rounds what lies midway between two of its numbers",
-    ("quantize",),
+    ("quantize", "dynamic_quantize"),
     {
         "even": Value("to the number whose code is even", lambda equation: equation),
-        "away": Value("away from zero", _round_ties("right")),
-        "toward zero": Value("toward zero", _round_ties("left")),
+        "away": _round_ties("away from zero", "right"),
+        "toward zero": _round_ties("toward zero", "left"),
     },
     _has_midpoint,
     is_closed=True,

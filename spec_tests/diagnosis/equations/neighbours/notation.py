@@ -17,12 +17,12 @@ from typing import Any
 from reference_numpy import _reverse_mode
 
 from ....specification.registry import gradients, operations
-from . import steps
+from . import steps, whole_steps
 from .notation_table import NOTATIONS, PLAIN, SECOND
 
 MAX_LENGTH = 100  # characters
 
-INSIDE = (steps, _reverse_mode)  # modules of whose functions lines call none that begins with an underscore
+INSIDE = (steps, whole_steps, _reverse_mode)  # modules of whose functions lines call none that begins with an underscore
 OPEN, CLOSE, LEFT_OUT = "«", "»", "…"
 LENGTHS = (60, 40, 30, 20, 14, 10, 6, 3, 1)  # of the longest parts that are written, in turn until the line is short enough
 OPERATORS: MappingProxyType[type[ast.operator], tuple[str, int]] = MappingProxyType(
@@ -274,7 +274,7 @@ def list_helpers() -> Iterator[FunctionType]:
     """Yield the functions that lines may call and that are no operations: those of the equations, and those of changed lines."""
     known = (*operations(), *gradients(), "d_ff")  # which is a helper of the course, and of no equation
     modules = [module for name, module in sys.modules.items() if name.startswith("reference_numpy.")]
-    for module in (*modules, steps):
+    for module in (*modules, steps, whole_steps):
         for name, value in vars(module).items():
             is_own = isinstance(value, FunctionType) and value.__module__ == module.__name__
             if is_own and name not in known and not (module in INSIDE and name.startswith("_")):

@@ -21,13 +21,18 @@ import numpy as np
 from reference_numpy import _marks
 
 from ....specification.registry import gradients, operations, specification
-from . import steps
+from . import steps, whole_steps
 from .limited_numpy import axes_of_at_most, limited_numpy
 
 PACKAGE = "reference_numpy"
-MARKS = f"{PACKAGE}._marks"  # what the equations need of the number types: no equation of its own
+NO_EQUATIONS = (f"{PACKAGE}._marks", f"{PACKAGE}._reverse_mode")  # what equations need of the number types, and the chain rule
 STEPS = MappingProxyType(
-    {name: step for name, step in vars(steps).items() if inspect.isfunction(step) and name[0] != "_"}
+    {
+        name: step
+        for module in (steps, whole_steps)
+        for name, step in vars(module).items()
+        if inspect.isfunction(step) and name[0] != "_"
+    }
 )  # for changed lines
 KNOWN = MappingProxyType(
     {name: getattr(_marks, name) for name in ("logistic", "normal_cdf", "positive", "finite_or_zero")}
@@ -199,7 +204,7 @@ def _find_modules(top: ModuleType) -> dict[str, int]:
         module = new.pop(0)
         for value in vars(module).values():
             name = getattr(value, "__module__", "") if isinstance(value, FunctionType) else ""
-            if name.startswith(f"{PACKAGE}.") and name not in (MARKS, *depths):
+            if name.startswith(f"{PACKAGE}.") and name not in (*NO_EQUATIONS, *depths):
                 depths[name] = depths[module.__name__] + 1
                 new.append(sys.modules[name])
     return depths

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy.softmax import softmax
+from reference_numpy._marks import finite_or_zero
 
 from ....specification.formats import FORMATS, Format
 
@@ -19,11 +19,6 @@ def held(x: Any, name: str) -> Any:
     """x rounded to the format of that name."""
     f = NARROW[name]
     return x.held(f) if hasattr(x, "held") else f.round(x)
-
-
-def softmax_of(x: Any, axis: int) -> Any:
-    """The softmax of x along the axis."""
-    return softmax(x, axis=axis)
 
 
 def at_most(x: Any, limit: Any) -> Any:
@@ -39,6 +34,26 @@ def exp2(x: Any) -> Any:
 def log2(x: Any) -> Any:
     """The logarithm of x to the base 2."""
     return np.log(x) / math.log(2)
+
+
+def ties_away_from_zero(x: Any) -> Any:
+    """x rounded to the nearest integer, the one away from zero of two."""
+    return np.trunc(x + np.copysign(0.5, x))
+
+
+def ties_toward_zero(x: Any) -> Any:
+    """x rounded to the nearest integer, the one toward zero of two."""
+    return np.copysign(np.ceil(np.abs(x) - 0.5), x)
+
+
+def ties_upward(x: Any) -> Any:
+    """x rounded to the nearest integer, the larger one of two."""
+    return np.floor(x + 0.5)
+
+
+def rounded_away(x: Any) -> Any:
+    """x rounded to the next integer away from zero."""
+    return np.copysign(np.ceil(np.abs(x)), x)
 
 
 def smallest(x: Any, *, axis: int, keepdims: bool = False) -> Any:
@@ -172,6 +187,11 @@ def along(x: Any, axis: int) -> int:
     return max(axis, -len(x.shape))
 
 
+def no_exception(x: Any) -> Any:
+    """A mask in which every entry counts."""
+    return np.full(np.shape(x), True)
+
+
 def all_of(x: Any) -> Any:
     """All elements of x in one row."""
     return np.reshape(x, (math.prod(x.shape),))
@@ -212,6 +232,11 @@ def maximum_so_far(x: Any, axis: int, block: int) -> Any:
         largest = own if largest is None else np.maximum(largest, own)
         maxima.append(np.repeat(largest, part.shape[axis], axis=axis))
     return np.concatenate(maxima, axis=axis)
+
+
+def finite_maximum_so_far(x: Any, axis: int, block: int) -> Any:
+    """The maximum so far, and 0 where all entries so far are -inf. Most kernels guard there, since -inf - (-inf) is NaN."""
+    return finite_or_zero(maximum_so_far(x, axis, block))
 
 
 def along_rest(function: Any, x: Any, axis: int) -> Any:

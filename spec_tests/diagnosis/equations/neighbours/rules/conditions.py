@@ -64,3 +64,10 @@ def assignment_left_out(place: Place) -> Iterator[Any]:
     used = {node.id for node in ast.walk(place.node.value) if isinstance(node, ast.Name)}
     if targets & used:
         yield ast.Pass()
+
+
+@rule(ast.Name, ast.Call)
+def mask_unused(place: Place) -> Iterator[Any]:
+    """A mask is true everywhere: what it leaves out counts as well."""
+    if place.seen.kind == "mask":
+        yield fill("no_exception(x)", x=place.node)

@@ -62,6 +62,8 @@ def constant_for_a_number(place: Place) -> Iterator[Any]:
 def divided_by_a_count(place: Place) -> Iterator[Any]:
     """An array is divided by the length of one of its axes, or multiplied with it, or with its root."""
     seen = place.seen
+    if seen.kind == "number":
+        yield from _divided_by_an_integer(place)
     if seen.kind != "array":
         return
     for axis in (-1, -2, -3, 0):
@@ -75,6 +77,18 @@ def divided_by_a_count(place: Place) -> Iterator[Any]:
     for name in names_in(place, "integer"):
         for template in ("x / n", "x * n", "x / y.shape[n]", "x * y.shape[n]"):
             yield fill(template, x=place.node, n=load(name), y=place.node)
+
+
+def _divided_by_an_integer(place: Place) -> Iterator[Any]:
+    """Yield a number divided by an integer that the function computes, and multiplied with it."""
+    found = {
+        ast.unparse(node): node
+        for node in ast.walk(place.site.tree)
+        if isinstance(node, ast.Name | ast.Call) and (seen := place.trace.get(node)) is not None and seen.kind == "integer"
+    }
+    for n in found.values():
+        yield fill("x / n", x=place.node, n=n)
+        yield fill("x * n", x=place.node, n=n)
 
 
 @rule(ast.Call)

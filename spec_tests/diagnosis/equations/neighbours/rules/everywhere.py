@@ -45,6 +45,20 @@ def every_sum(place: Place) -> Iterator[Any]:
             yield tuple(Change(c.parent, c.field, c.index, fill(template, x=node, a=node.left, b=node.right)) for c, node in sums)
 
 
+@rule(ast.FunctionDef, cost=1.25)
+def every_sum_a_maximum(place: Place) -> Iterator[Any]:
+    """The largest term stands for the sum wherever the function adds up."""
+    changes = []
+    for parent, field, index, node in children(place.node):
+        if name_of(node) == "sum" and isinstance(node.func, ast.Attribute):
+            largest = ast.Call(ast.Attribute(node.func.value, "max", ast.Load()), node.args, node.keywords)
+            changes.append(Change(parent, field, index, largest))
+        elif name_of(node) == "joined" and len(node.args) == 2:
+            changes.append(Change(parent, field, index, fill("np.maximum(a, b)", a=node.args[0], b=node.args[1])))
+    if len(changes) > 1:
+        yield tuple(changes)
+
+
 @rule(ast.FunctionDef, ast.If, cost=1.25)
 def sum_begins_later(place: Place) -> Iterator[Any]:
     """What is added to a function of a step of x is that step, not x: at one place, or at every one."""

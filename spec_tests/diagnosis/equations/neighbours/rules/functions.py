@@ -58,6 +58,8 @@ def another_function(place: Place) -> Iterator[Any]:
     pairs = {"logical_and": "logical_or", "logical_or": "logical_and"}
     if other := pairs.get(name_of(place.node)):
         yield ast.Call(ast.Attribute(place.node.func.value, other, ast.Load()), place.node.args, [])
+    if name_of(place.node) == "joined" and len(place.node.args) == 2:
+        yield fill("np.maximum(a, b)", a=place.node.args[0], b=place.node.args[1])
     if name_of(place.node) == "repeat":
         yield ast.Call(ast.Name("in_turn", ast.Load()), place.node.args, place.node.keywords)
 

@@ -28,8 +28,10 @@ def cut_off_at_a_known_limit(place: Place) -> Iterator[Any]:
 
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.25)
 def cut_off_at_a_parameter(place: Place) -> Iterator[Any]:
-    """An array is cut off at a number of the function: from above, from below, or on both sides."""
+    """An array, or what a function is given in the place of its result, is cut off at a number, from above, below, or both."""
     if place.seen.kind == "array":
-        for name in names_in(place, "number"):
-            for template in ("at_most(x, p)", "np.maximum(x, -p)", "np.maximum(at_most(x, p), -p)", "at_most(x, -p)"):
-                yield fill(template, x=place.node, p=load(name))
+        given = place.node.args if isinstance(place.node, ast.Call) else []
+        for x in (place.node, *(x for x in given if place.trace.get(x) == place.seen)):
+            for name in names_in(place, "number"):
+                for template in ("at_most(x, p)", "np.maximum(x, -p)", "np.maximum(at_most(x, p), -p)", "at_most(x, -p)"):
+                    yield fill(template, x=x, p=load(name))

@@ -12,7 +12,17 @@ from ._rule import Place, children, definition, fill, name_of, rule, without_mar
 BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 IN_BLOCKS = 1.2  # the cost of a loop over blocks that forgets a correction: few edits, which are tried early in every part
+SO_FAR = ("finite_maximum_so_far", "maximum_so_far")  # with and without a guard for blocks of -inf alone
 REDUCTIONS = ("max", "sum", "mean")
+
+
+@rule(ast.BinOp)
+def divided_by_all(place: Place) -> Iterator[Any]:
+    """A sum is divided by the number of all of its terms, not of those that count."""
+    total = without_marks(place.node.left)
+    if isinstance(place.node.op, ast.Div) and name_of(total) == "sum" and (axis := _axis_of(total)) is not None:
+        for count in ("x.shape[a]", "max(x.shape[a], 1)"):
+            yield fill(f"total / {count}", total=total, x=total.args[0], a=axis)
 
 
 @rule(ast.Call, cost=1.25)
@@ -32,9 +42,8 @@ def reduction_over_a_part(place: Place) -> Iterator[Any]:
 def maximum_so_far(place: Place) -> Iterator[Any]:
     """A maximum is that of the blocks that came so far, without a correction when it grows."""
     if name_of(place.node) == "max" and (axis := _axis_of(place.node)) is not None:
-        largest = place.trace.get(place.node.args[0], place.seen).largest
-        for block in (block for block in (1, *BLOCKS) if block < largest):
-            yield fill(f"maximum_so_far(x, a, {block})", x=place.node.args[0], a=axis)
+        for so_far in _list_maxima_so_far(place, place.node.args[0]):
+            yield fill(so_far, x=place.node.args[0], a=axis)
 
 
 @rule(ast.Call, cost=IN_BLOCKS)
@@ -46,8 +55,8 @@ def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
     power = definition(place, node.args[0])
     inside = without_marks(power.args[0]) if name_of(power) == "exp" and power.args else None
     if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Sub):
-        for block in (block for block in (1, *BLOCKS) if block < place.trace.get(node.args[0], place.seen).largest):
-            shifted = fill(f"np.exp(x - maximum_so_far(x, a, {block}))", x=inside.left, a=axis)
+        for so_far in _list_maxima_so_far(place, node.args[0]):
+            shifted = fill(f"np.exp(x - {so_far})", x=inside.left, a=axis)
             yield ast.Call(node.func, [shifted, *node.args[1:]], node.keywords)
 
 
@@ -61,11 +70,9 @@ def accumulated_without_rescaling(place: Place) -> Iterator[Any]:
     inside, axis = without_marks(power.args[0]) if power.args else None, _axis_of(sums)
     if axis is None or not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub):
         return
-    maximum = without_marks(inside.right)
-    if name_of(maximum) == "max":
-        for block in (block for block in (1, *BLOCKS) if block < place.trace.get(sums.args[0], place.seen).largest):
-            late = fill(f"np.exp(m - maximum_so_far(x, a, {block}))", m=maximum, x=inside.left, a=axis)
-            yield ast.BinOp(fill("e * late", e=node.left, late=late), node.op, node.right)
+    if name_of(without_marks(inside.right)) == "max":
+        for so_far in _list_maxima_so_far(place, sums.args[0]):
+            yield ast.BinOp(fill(f"np.exp(x - {so_far})", x=inside.left, a=axis), node.op, node.right)
 
 
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
@@ -95,6 +102,12 @@ def every_reduction_along_the_rest(place: Place) -> Iterator[Any]:
     if len(found) > 1:
         for part in (*(f"head_of(x, a, {size})" for size in SIZES), *(f"cut_to_blocks(x, a, {block})" for block in BLOCKS)):
             yield tuple(Change(node, "args", 0, fill(part, x=node.args[0], a=axis)) for _, node, axis in found)
+
+
+def _list_maxima_so_far(place: Place, x: Any) -> list[str]:
+    """Return the maxima of x so far along an axis `a`, for each size of blocks of which x has more than one."""
+    blocks = [block for block in (1, *BLOCKS) if block < place.trace.get(x, place.seen).largest]
+    return [f"{name}(x, a, {block})" for name in SO_FAR for block in blocks]
 
 
 def _axis_of(node: Any) -> Any:

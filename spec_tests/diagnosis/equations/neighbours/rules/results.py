@@ -14,6 +14,14 @@ from .functions import ELEMENTWISE
 STEPS_OF_AXES = ("first_of", "last_of", "reversed_along", "rolled", "only_first", "without_first", "without_last")
 
 
+@rule(ast.FunctionDef)
+def result_normalized(place: Place) -> Iterator[Any]:
+    """Probabilities, or their logarithms, are returned where the result is no distribution yet."""
+    returns = [node for node in _list_returns(place) if _shape_of(place, node.value)]
+    for template in ("softmax_of(x, -1)", "log_softmax_of(x, -1)") if returns else ():
+        yield tuple(Change(node, "value", None, fill(template, x=node.value)) for node in returns)
+
+
 @rule(ast.FunctionDef, cost=1.25)
 def every_result(place: Place) -> Iterator[Any]:
     """Whatever the function returns goes through a function, or lacks a factor or a term."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ._rule import REAL, Place, definition, fill, name_of, rule
+from ._rule import REAL, Place, definition, fill, load, name_of, names_in, rule
 
 OTHER_OPERATORS: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = MappingProxyType(
     {
@@ -42,6 +42,17 @@ def operand_dropped(place: Place) -> Iterator[Any]:
     yield place.node.right
     if isinstance(place.node.op, ast.Sub | ast.Div):
         yield fill("-b" if isinstance(place.node.op, ast.Sub) else "1 / b", b=place.node.right)
+
+
+@rule(ast.BinOp, cost=1.5)
+def begins_at_another_number(place: Place) -> Iterator[Any]:
+    """What rises from 0 rises from another number of the function: b + (a - b) * s for a * s."""
+    node = place.node
+    if isinstance(node.op, ast.Mult) and place.seen.kind == "number":
+        for whole, share in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(whole, ast.Name):
+                for name in sorted(names_in(place, "number").keys() - {whole.id}):
+                    yield fill("b + (a - b) * s", a=whole, b=load(name), s=share)
 
 
 @rule(ast.BinOp)

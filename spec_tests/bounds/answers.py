@@ -1,0 +1,53 @@
+"""Results that other results are judged at: numbers in few bits at the scale that was returned with them.
+
+Errors then do not add up, and a wrong scale is one failure instead of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+
+from ..specification.formats import Arithmetic
+
+UNCERTAIN = 2.0**-16  # the relative error beyond which nothing is claimed of what hangs on a result that was not returned
+
+_answers: ContextVar[Mapping[str, np.ndarray]] = ContextVar("answers", default=MappingProxyType({}))
+
+
+@contextmanager
+def judged_at(answers: Mapping[str, np.ndarray]) -> Iterator[None]:
+    """Let the evaluations inside be judged at these results, by name."""
+    token = _answers.set(answers)
+    try:
+        yield
+    finally:
+        _answers.reset(token)
+
+
+class JudgedAtAnswers:
+    """The marks of results that others hang on, of a number type that carries a bound of its error."""
+
+    value: np.ndarray
+    error: np.ndarray
+    arithmetic: Arithmetic
+
+    def between(self, where: np.ndarray, low: float, high: float) -> Self:
+        middle, radius = low + (high - low) / 2, (high - low) / 2
+        return self.at(np.where(where, middle, self.value), np.where(where, radius, self.error))  # type: ignore[attr-defined]
+
+    def answered(self, name: str, least: float, roundings: int) -> Self:
+        """Return what was returned. Nothing is claimed of what hangs on an answer that cannot be right."""
+        found = _answers.get().get(name)
+        if found is None or found.shape != self.value.shape:
+            known = self.error <= UNCERTAIN * np.abs(self.value)
+            return self.at(self.value, np.where(known, self.error, np.inf))  # type: ignore[attr-defined]
+        valid = np.isfinite(found) & (found >= least)
+        is_power = (np.abs(np.frexp(found)[0]) == 0.5) & (found != self.value) & (self.error > 0)
+        error = np.where(is_power, np.expm1(roundings * np.log1p(self.arithmetic.compute.u)) * np.abs(found), 0.0)
+        return self.at(np.where(valid, found, self.value), np.where(valid, error, np.inf))  # type: ignore[attr-defined]
