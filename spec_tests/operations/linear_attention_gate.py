@@ -37,9 +37,10 @@ def draw_gate(draw: Draw, *used: str) -> Gate:
     x = draw.rng.uniform(-1, 1, shape) * sizes[kind]
     x = np.where(draw.rng.random(shape) < draw.one_of((0.0, 0.1)), 0.0, x)
     bias = wide(draw, draw.rng.uniform(-4, 1, (h, d))) if "dt_bias" in used else None
-    if draw.operation.dtype == "float64":
+    x = draw.held(x)
+    if draw.operation.dtype == "float64":  # after it is rounded to few bits, which may carry it above
         x = np.minimum(x, STRAIGHT - 1)
-    return Gate(draw.held(x), wide(draw, np.log(draw.rng.uniform(0.01, 16, h))), bias)
+    return Gate(x, wide(draw, np.log(draw.rng.uniform(0.01, 16, h))), bias)
 
 
 def draw_call(draw: Draw, *names: str) -> tuple[Gate, dict[str, Any]]:
