@@ -46,4 +46,4 @@ def test_what_is_no_operation_is_answered_with_the_lines_to_write(tmp_path: Path
     run = suite(tmp_path, f"--backend={IMPORTED / 'kernelbench/cumsum.py'}")
     assert run.code == 4
     assert "it computes none of the operations: the nearest is" in flatten(run.text)
-    assert "return ModelNew(*get_init_inputs())(x)" in run.text
+    assert "return Model(*get_init_inputs())(x)" in run.text

@@ -19,7 +19,7 @@ KIND = "a KernelBench file"
 ORDER = 1
 LINES = (
     "def OPERATION(x):  # or its other arrays\n"
-    "    return ModelNew(*get_init_inputs())(x)"
+    "    return {}(*get_init_inputs())(x)"
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def take(source: Any) -> Imported | None:
     if not is_torch_module(new) and not (is_torch_module(old) and hasattr(source, "get_inputs")):
         return None
     kernel: Any = new if is_torch_module(new) else old
-    imported = Imported(source, KIND)
+    imported, lines = Imported(source, KIND), LINES.format(kernel.__name__)
     asked = source if hasattr(source, "get_inputs") else _find_problem(source)
     if asked is None:
         imported.absence_hints["KernelBench"] = (
@@ -42,10 +42,10 @@ def take(source: Any) -> Imported | None:
         small = problem.shrink(asked)
         found = recognize(small, getattr(asked, "Model", None) or kernel, _read_name(asked))
     except RAISED as error:  # of the file's own code, on the few numbers on which it is tried
-        imported.absence_hints["KernelBench"] = f"cannot be tried on small inputs ({say(error)}); write\n{LINES}"
+        imported.absence_hints["KernelBench"] = f"cannot be tried on small inputs ({say(error)}); write\n{lines}"
         return imported
     if isinstance(found, str):
-        imported.absence_hints["KernelBench"] = f"{found}; write\n{LINES}"
+        imported.absence_hints["KernelBench"] = f"{found}; if it is meant to be one of them, write\n{lines}"
         return imported
     words = f"{kernel.__name__}, {found.words}"
     imported.add(found.operation, found.bind(kernel, small), words, dict(found.domain))
