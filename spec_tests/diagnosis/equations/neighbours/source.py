@@ -20,7 +20,7 @@ import numpy as np
 
 from reference_numpy import _marks
 
-from ....specification.registry import gradients, operations, specification
+from ....specification.registry import gradients, import_specifications, operations, specification
 from . import steps, whole_steps
 from .limited_numpy import axes_of_at_most, limited_numpy
 
@@ -92,6 +92,7 @@ class Source:
         reference = specification(operation).reference
         depths = _find_modules(sys.modules[reference.__module__])
         names = (*operations(), *gradients())
+        import_specifications(names)
         others = {name: specification(name).reference for name in names}  # which a changed line may call in place of its own
         namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name]), "np": limited_numpy()} for name in depths}
         self.sites: list[Site] = []
