@@ -62,6 +62,14 @@ def test_every_function_that_a_line_may_call_has_a_notation() -> None:
     assert NOTATIONS.keys() & PLAIN == set()
 
 
+def test_a_function_of_changed_lines_has_a_name_of_its_own() -> None:
+    """Equations and changed lines call functions by name, and a notation names the parameters of one of them."""
+    of_lines = [f.__name__ for f in list_helpers() if f.__module__.startswith("spec_tests.")]
+    of_equations = {f.__name__ for f in list_helpers() if f.__module__.startswith("reference_numpy.")}
+    assert len(set(of_lines)) == len(of_lines)
+    assert of_equations.isdisjoint(of_lines)
+
+
 @pytest.mark.parametrize("operation", rotate(SMALL, one_in=16))
 def test_what_the_rules_change_is_written_for_a_reader(operation: str) -> None:
     shown = {name for name in helpers() if name not in WORDS}

@@ -166,7 +166,7 @@ def whole_blocks_of(n: int, block: int) -> int:
     return int(n) // block * block
 
 
-def quotient(n: Any, m: Any) -> Any:
+def fraction_of(n: Any, m: Any) -> Any:
     """n / m, infinite where m is 0."""
     return n / m if m else math.inf
 

@@ -16,6 +16,8 @@ COUNT = (
     *(f"rounded_up(n, {block})" for block in BLOCKS), *(f"whole_blocks_of(n, {block})" for block in BLOCKS),
 )  # fmt: skip
 
+BY_ELEMENTS = ("square", "exp", "abs", "float64", "rounded", "wide")  # functions whose result has the shape of their argument
+
 OTHER_COUNT = (
     "(n - 1)", "max(n - 1, 1)", "(n + 1)", "power_of_two_above(n)", "power_of_two_below(n)",
     *(f"rounded_up(n, {block})" for block in BLOCKS),
@@ -104,13 +106,20 @@ def averaged(place: Place) -> Iterator[Any]:
                 yield fill("x / n", x=place.node, n=n)
                 yield fill("x * n", x=place.node, n=n)
                 for template in OTHER_COUNT:
-                    yield fill(f"x * quotient(n, {template})", x=place.node, n=n)
+                    yield fill(f"x * fraction_of(n, {template})", x=place.node, n=n)
 
 
 def _list_counts(call: Any) -> Iterator[Any]:
     """Yield the numbers of terms that a sum, a mean or a product of matrices has, and the other lengths of what it sums."""
     axis = next((keyword.value for keyword in call.keywords if keyword.arg == "axis"), None)
     if name_of(call) in ("sum", "mean", "max") and axis is not None:
-        yield fill("y.shape[a]", y=call.args[0], a=axis)
+        yield fill("y.shape[a]", y=_of_its_shape(call.args[0]), a=axis)
     elif name_of(call) in ("matmul", "sum", "mean"):
-        yield from (fill(f"y.shape[{axis}]", y=call.args[0]) for axis in (-1, -2))
+        yield from (fill(f"y.shape[{axis}]", y=_of_its_shape(call.args[0])) for axis in (-1, -2))
+
+
+def _of_its_shape(node: Any) -> Any:
+    """Return the array of which a node is a function by elements, whose shape is shorter to write."""
+    while name_of(node) in BY_ELEMENTS and len(node.args) == 1:
+        node = node.args[0]
+    return node
