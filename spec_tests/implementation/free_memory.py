@@ -41,16 +41,19 @@ def mark_free_memory(framework: Framework, dtype: str, size: int, mark: float) -
 
 @contextmanager
 def _fill_with_nan(module: Any) -> Iterator[None]:
-    """Let PyTorch fill memory with NaN that nothing was written to."""
-    deterministic, before = module.utils.deterministic, module.are_deterministic_algorithms_enabled()
-    warns, fills = module.is_deterministic_algorithms_warn_only_enabled(), deterministic.fill_uninitialized_memory
-    module.use_deterministic_algorithms(True, warn_only=True)
+    """Let PyTorch fill memory with NaN that nothing was written to.
+
+    The mode is set as one for debugging, since `torch.use_deterministic_algorithms` imports the compiler.
+    """
+    deterministic, before = module.utils.deterministic, module.get_deterministic_debug_mode()
+    fills = deterministic.fill_uninitialized_memory
+    module.set_deterministic_debug_mode("warn")
     deterministic.fill_uninitialized_memory = True
     try:
         yield
     finally:
         deterministic.fill_uninitialized_memory = fills
-        module.use_deterministic_algorithms(before, warn_only=warns)
+        module.set_deterministic_debug_mode(before)
 
 
 def can_fill_with_nan(framework: Framework) -> bool:
