@@ -28,7 +28,13 @@ ROUNDING = {
     "swizzle_scales",
 }  # whose arguments or results have few values
 SAMPLING = {"penalize_logits", "sampling_probabilities", "verify_draft"}  # tokens, through which no gradient goes
-OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
+OPTIMIZING = {
+    "adamw_step",
+    "adamw_steps",
+    "gradient_clipping",
+    "group_advantages",
+    "newton_schulz",
+}  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
     "divergence": ("[1]",),
     "dpo_loss": ("[2]", "[3]"),

@@ -116,6 +116,8 @@ NOTATIONS = MappingProxyType(
         "_written": "the decayed state, and what token {t} writes",
         "recur": "the outs and the last state of the recurrence",
         "recur_vjp": "the gradients of the recurrence",
+        "of_unit_norm": "{x} / (norm of {x} + {eps})",
+        "frobenius_norm": "norm of {x}",
         "of_unit_length": "{x} / sqrt(sum({x}^2) + {eps})",
         "softplus": "ln(1 + e^{x})",
         "nearest": "the number of {dtype} nearest to {t}",
