@@ -8,24 +8,13 @@ from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
 from .helpers.conventions import assert_convention, holds_value
+from .helpers.singular_values import iterate
 from .inputs.draw import Draw, within_domain
-from .operations.newton_schulz import COEFFICIENTS, draw_matrices, draw_options
+from .operations.newton_schulz import draw_matrices, draw_options
 from .trials.invariant import invariant
 
 SOURCE = "Jordan et al. 2024, Muon"
 HADAMARD = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2  # orthogonal, with exact entries
-
-
-def iterate(s: np.ndarray, given: dict[str, Any], *, is_floor: bool) -> Any:
-    """Return what singular values become: p(s) = a s + b s³ + c s⁵, iterated, after the division by their norm."""
-    a, b, c = map(exactly, given.get("coefficients", COEFFICIENTS[0]))
-    eps: Any = exactly(given.get("eps", 1e-7))
-    norm: Any = np.sqrt(np.sum(np.square(exactly(s)), axis=-1, keepdims=True))
-    y: Any = exactly(s) / (np.maximum(norm, eps) if is_floor else norm + eps)
-    for _ in range(given.get("steps", 5)):
-        square = y * y
-        y = y * (a + b * square + c * square * square)
-    return y
 
 
 @invariant("B", source=SOURCE)
@@ -40,7 +29,7 @@ def test_singular_values(newton_schulz: Operation, draw: Draw) -> None:
     x[place] = sign * s
     given = draw_options(draw)
     y = newton_schulz(x, **given)
-    assert_equal(y[place], sign * iterate(s, given, is_floor=holds_value(newton_schulz, "muon_norm", "floor")))
+    assert_equal(y[place], sign * iterate(exactly(s), given, is_floor=holds_value(newton_schulz, "muon_norm", "floor")))
     others = np.ones((m, n), dtype=bool)
     others[place] = False
     assert_identical(y.value[others], np.zeros(m * n - r))

@@ -1,4 +1,4 @@
-"""newton_schulz by every usual form."""
+"""newton_schulz by every usual form, and muon_step in the dtype of its arguments."""
 
 import torch
 
@@ -84,3 +84,14 @@ class InTheDtype(Orthogonalization):
             update = (b * gram.double() + c * square.double()).to(x.dtype)
             y = (a * y.double() + (update @ y).double()).to(x.dtype)
         return y.mT if x.shape[-2] > x.shape[-1] else y
+
+    def muon_step(
+        self, parameter, gradient, momentum_buffer,
+        *, learning_rate, momentum=0.95, nesterov=True, weight_decay=0.0, adjust="original", **settings,
+    ):  # fmt: skip
+        averaged = momentum_buffer.lerp(gradient, 1 - momentum)
+        y = gradient.lerp(averaged, momentum) if nesterov else averaged
+        rows, columns = parameter.shape
+        factor = max(1, rows / columns) ** 0.5 if adjust == "original" else 0.2 * max(rows, columns) ** 0.5
+        update = self.newton_schulz(y, **settings)
+        return (parameter * (1 - learning_rate * weight_decay)).add(update, alpha=-learning_rate * factor), averaged

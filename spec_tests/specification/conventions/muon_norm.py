@@ -27,12 +27,11 @@ def _floor(normalize: Equation) -> Equation:
 CONVENTION = Convention(
     "muon_norm",
     "where the eps of the normalization before Newton-Schulz stands",
-    ("newton_schulz",),
+    ("muon_step", "newton_schulz"),
     {
         "plus": Value("beside the norm: x / (‖x‖ + eps)", lambda equation: equation),
         "floor": Value("as a floor of the norm: x / max(‖x‖, eps)", change_part("newton_schulz", "of_unit_norm", _floor)),
     },
     _has_norm,
     is_closed=True,
-    decides_every_call=True,
 )

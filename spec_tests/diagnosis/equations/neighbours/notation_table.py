@@ -117,6 +117,7 @@ NOTATIONS = MappingProxyType(
         "recur": "the outs and the last state of the recurrence",
         "recur_vjp": "the gradients of the recurrence",
         "of_unit_norm": "{x} / (norm of {x} + {eps})",
+        "momentum_and_direction": "the momentum of {m} and {g}",
         "frobenius_norm": "norm of {x}",
         "of_unit_length": "{x} / sqrt(sum({x}^2) + {eps})",
         "softplus": "ln(1 + e^{x})",
