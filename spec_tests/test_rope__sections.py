@@ -51,7 +51,7 @@ def test_sections(rope: Operation, draw: Draw) -> None:
 
 @invariant("B", source=CHUNKED, needs=("keyword:sections",))
 def test_sections_of_text(rope: Operation, draw: Draw) -> None:
-    """Three equal positions turn a token as this one position does; so does a section of time that has all pairs."""
+    """Three equal positions, or a section of time that has all pairs, turn a token as one position does."""
     x, positions, given, chosen = draw_images(draw)
     plain = rope(x, np.ascontiguousarray(positions[0]), **given)
     text = np.ascontiguousarray(np.broadcast_to(positions[0], positions.shape))
