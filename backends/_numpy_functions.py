@@ -141,22 +141,6 @@ def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
     return linear({"relu": relu, "gelu": gelu}[activation](linear(x, w1, b1)), w2, b2)
 
 
-@overflow_is_inf
-def rope(x, positions, inverse_frequencies=None, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0):
-    if rotary_dim is not None and rotary_dim < x.shape[-1]:
-        options = {"theta": theta, "layout": layout, "attention_factor": attention_factor}
-        turned = rope(x[..., :rotary_dim], positions, inverse_frequencies, **options)
-        return np.concatenate([turned, x[..., rotary_dim:]], axis=-1)
-    d = x.shape[-1]
-    h, interleaved = wide(x), layout == "interleaved"
-    a, b = (h[..., 0::2], h[..., 1::2]) if interleaved else (h[..., : d // 2], h[..., d // 2 :])
-    frequencies = float(theta) ** (-np.arange(0, d, 2) / max(d, 1)) if inverse_frequencies is None else inverse_frequencies
-    angles = positions[..., None] * frequencies.astype(np.float64)
-    cos, sin = ((f(angles) * attention_factor).astype(h.dtype) for f in (np.cos, np.sin))
-    turned = np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1 if interleaved else -2)
-    return turned.reshape(x.shape).astype(x.dtype)
-
-
 def causal_mask(*, n, m=None, aligned="bottom-right"):
     m = n if m is None else m
     return np.tri(n, m, m - n if aligned == "bottom-right" else 0, dtype=bool)

@@ -1,8 +1,10 @@
-"""Frequencies of RoPE, of numpy_cpu."""
+"""RoPE of numpy_cpu, and its frequencies."""
 
 import math
 
 import numpy as np
+
+from ._numpy_functions import overflow_is_inf, wide
 
 
 def yarn_scale(factor, mscale=1.0):
@@ -38,3 +40,37 @@ def rope_frequencies(
         a = math.sqrt(1 + math.log(factor) / math.log(o))
     a = attention_factor if attention_factor is not None and scaling in ("yarn", "longrope") else a
     return f.astype(np.float32), np.asarray(a, dtype=np.float32)
+
+
+@overflow_is_inf
+def rope(
+    x, positions, inverse_frequencies=None, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0,
+    sections=None, section_layout="chunked",
+):  # fmt: skip
+    if rotary_dim is not None and rotary_dim < x.shape[-1]:
+        options = {"theta": theta, "layout": layout, "attention_factor": attention_factor}
+        options |= {"sections": sections, "section_layout": section_layout}
+        turned = rope(x[..., :rotary_dim], positions, inverse_frequencies, **options)
+        return np.concatenate([turned, x[..., rotary_dim:]], axis=-1)
+    d = x.shape[-1]
+    h, interleaved = wide(x), layout == "interleaved"
+    a, b = (h[..., 0::2], h[..., 1::2]) if interleaved else (h[..., : d // 2], h[..., d // 2 :])
+    frequencies = float(theta) ** (-np.arange(0, d, 2) / max(d, 1)) if inverse_frequencies is None else inverse_frequencies
+    angles = positions[..., None] * frequencies.astype(np.float64)
+    if sections is not None:
+        angles = _choose_axes(angles, sections, section_layout)
+    cos, sin = ((f(angles) * attention_factor).astype(h.dtype) for f in (np.cos, np.sin))
+    turned = np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1 if interleaved else -2)
+    return turned.reshape(x.shape).astype(x.dtype)
+
+
+def _choose_axes(angles, sections, section_layout):
+    """Of the angles (3, ..., pairs) of time, height and width, the one that each pair turns by."""
+    chosen = angles[0].copy()
+    for axis in (1, 2):
+        if section_layout == "interleaved":
+            pairs = slice(axis, 3 * sections[axis], 3)
+        else:
+            pairs = slice(sum(sections[:axis]), sum(sections[: axis + 1]))
+        chosen[..., pairs] = angles[axis][..., pairs]
+    return chosen

@@ -157,21 +157,6 @@ def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
     return linear({"relu": relu, "gelu": gelu}[activation](linear(x, w1, b1)), w2, b2)
 
 
-@in_float32
-def rope(x, positions, inverse_frequencies=None, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0):
-    r, interleaved = x.shape[-1] if rotary_dim is None else rotary_dim, layout == "interleaved"
-    x, passed = x[..., :r], x[..., r:]
-    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
-    if inverse_frequencies is None:
-        k = torch.arange(0, r, 2, dtype=torch.float64, device=x.device)
-        base = torch.ones_like(k) * theta  # for torch.compile, which compiles the power of a float anew for each float
-        inverse_frequencies = base ** (-k / max(r, 1))
-    angles = positions[..., None] * inverse_frequencies.double()
-    cos, sin = ((f(angles) * attention_factor).to(x.dtype) for f in (torch.cos, torch.sin))
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1 if interleaved else -2).reshape(x.shape)
-    return turned if rotary_dim is None else torch.cat([turned, passed], dim=-1)
-
-
 def _distance(n, m, device):
     """i - j for every query i and key j."""
     return torch.arange(n, device=device)[:, None] - torch.arange(n if m is None else m, device=device)

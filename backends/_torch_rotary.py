@@ -1,10 +1,10 @@
-"""Frequencies of RoPE in float32, of torch_cpu."""
+"""RoPE of torch_cpu, and its frequencies in float32."""
 
 import math
 
 import torch
 
-from ._torch_functions import device
+from ._torch_functions import device, in_float32
 
 
 def yarn_scale(factor, mscale=1.0):
@@ -40,3 +40,29 @@ def rope_frequencies(
         a = math.sqrt(1 + math.log(factor) / math.log(o))
     a = attention_factor if attention_factor is not None and scaling in ("yarn", "longrope") else a
     return f, torch.tensor(a, dtype=torch.float32, device=device)
+
+
+@in_float32
+def rope(
+    x, positions, inverse_frequencies=None, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0,
+    sections=None, section_layout="chunked",
+):  # fmt: skip
+    r, interleaved = x.shape[-1] if rotary_dim is None else rotary_dim, layout == "interleaved"
+    x, passed = x[..., :r], x[..., r:]
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    if inverse_frequencies is None:
+        k = torch.arange(0, r, 2, dtype=torch.float64, device=x.device)
+        base = torch.ones_like(k) * theta  # for torch.compile, which compiles the power of a float anew for each float
+        inverse_frequencies = base ** (-k / max(r, 1))
+    if sections is None:
+        positions = positions[..., None]
+    elif section_layout == "interleaved":
+        axes = [k % 3 if k < 3 * sections[k % 3] else 0 for k in range(r // 2)]
+        positions = positions.movedim(0, -1)[..., axes]
+    else:
+        sizes = torch.tensor(sections, device=x.device)
+        positions = positions.movedim(0, -1).repeat_interleave(sizes, dim=-1)
+    angles = positions * inverse_frequencies.double()
+    cos, sin = ((f(angles) * attention_factor).to(x.dtype) for f in (torch.cos, torch.sin))
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1 if interleaved else -2).reshape(x.shape)
+    return turned if rotary_dim is None else torch.cat([turned, passed], dim=-1)

@@ -12,6 +12,7 @@ from ._numpy_experts import *
 from ._numpy_formats import *
 from ._numpy_functions import *
 from ._numpy_losses import *
+from ._numpy_optimizers import *
 from ._numpy_rotary import *
 from ._numpy_sampling import *
 from ._numpy_serving import *
@@ -35,6 +36,8 @@ conventions = {
     "global_scale": "multiplier",
     "int8_range": "-128",
     "l2_epsilon": "inside",
+    "muon_momentum": "average",
+    "muon_norm": "plus",
     "stored_zero_point": "value",
     "temperature_order": "first",
     "top_k_ties": "all",

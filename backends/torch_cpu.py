@@ -11,6 +11,7 @@ from ._torch_experts import *
 from ._torch_formats import *
 from ._torch_functions import *
 from ._torch_losses import *
+from ._torch_optimizers import *
 from ._torch_rotary import *
 from ._torch_sampling import *
 from ._torch_serving import *
@@ -34,6 +35,8 @@ conventions = {
     "global_scale": "multiplier",
     "int8_range": "-128",
     "l2_epsilon": "inside",
+    "muon_momentum": "average",
+    "muon_norm": "plus",
     "stored_zero_point": "value",
     "temperature_order": "first",
     "top_k_ties": "some",

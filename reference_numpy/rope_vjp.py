@@ -16,6 +16,8 @@ def rope_vjp(
     layout: str = "interleaved",
     rotary_dim: int | None = None,
     attention_factor: float = 1.0,
+    sections: tuple[int, int, int] | None = None,
+    section_layout: str = "chunked",
 ) -> Any:
     """Gradient of rope: the cotangent turned back, by the opposite angle.
 
@@ -25,7 +27,7 @@ def rope_vjp(
 
     Shapes
         cotangent as x,  x (..., n, d_k),  positions (n) or broadcastable to (..., n),  inverse_frequencies (r/2)
-        ->  (dx, None, None), dx as x
+        ->  (dx, None, None), dx as x (with sections: positions as in rope)
     Dtypes
         as the arguments
     Domain
@@ -45,4 +47,5 @@ def rope_vjp(
     """
     back = np.negative(float64(positions))
     options: dict[str, Any] = {"rotary_dim": rotary_dim, "attention_factor": attention_factor}
+    options |= {"sections": sections, "section_layout": section_layout}
     return rope(cotangent, back, inverse_frequencies, theta=theta, layout=layout, **options), None, None

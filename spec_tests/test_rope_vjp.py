@@ -7,7 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_unmoved, exactly
 from .inputs.draw import Draw
-from .operations.rope import draw_dims, draw_frequencies, draw_options, require_positions
+from .operations.rope import draw_dims, draw_frequencies, draw_options, draw_sections, require_positions
 from .trials.invariant import invariant
 
 EQUATION = "Su et al. 2021, eq. 15"
@@ -46,3 +46,13 @@ def test_ignores_x(rope_vjp: Operation, draw: Draw) -> None:
     keywords = draw_options(draw)
     one, other = (rope_vjp(c, y, positions, **keywords, wrt="x") for y in (x, draw.normal(x.shape)))
     assert_unmoved(other, one)
+
+
+@invariant("B", source=EQUATION, needs=("keyword:sections",), cost=2)
+def test_turns_back_by_sections(rope_vjp: Operation, rope: Operation, draw: Draw) -> None:
+    """With sections each pair turns back by the position of its own axis."""
+    n, d_k = draw_dims(draw)
+    c, x = draw.vectors((n, d_k)), draw.vectors((n, d_k))
+    require_positions(draw)
+    positions, keywords = draw.rng.integers(0, 40, (3, n)), draw_options(draw) | draw_sections(draw, d_k)
+    assert_equal(rope_vjp(c, x, positions, **keywords, wrt="x"), rope(c, -positions, **keywords))

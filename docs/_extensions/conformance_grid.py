@@ -29,7 +29,7 @@ GROUPS = {
     " variable_length_attention",
     "Models": "transformer_block transformer_lm parameter_count",
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
-    " cosine_schedule",
+    " cosine_schedule newton_schulz muon_step",
     "From logits to a token": "penalize_logits sampling_probabilities verify_draft",
     "Losses of policies": "token_log_probs group_advantages policy_loss dpo_loss divergence",
     "Numbers in few bits": "quantize dynamic_quantize dequantize scaled_matmul unpack_int4 swizzle_scales",

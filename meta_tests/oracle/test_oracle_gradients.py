@@ -28,7 +28,13 @@ ROUNDING = {
     "swizzle_scales",
 }  # whose arguments or results have few values
 SAMPLING = {"penalize_logits", "sampling_probabilities", "verify_draft"}  # tokens, through which no gradient goes
-OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
+OPTIMIZING = {
+    "adamw_step",
+    "adamw_steps",
+    "gradient_clipping",
+    "group_advantages",
+    "newton_schulz",
+}  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
     "divergence": ("[1]",),
     "dpo_loss": ("[2]", "[3]"),
@@ -172,6 +178,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "rope": [
         *(((drawn(2, 3, 4), np.array([7, 0, 2])), {"theta": 10.0, "layout": layout}) for layout in ("interleaved", "half")),
         ((drawn(2, 3, 6), np.array([7, 0, 2]), np.array([0.3, 1.7])), {"rotary_dim": 4, "attention_factor": 1.5}),
+        ((drawn(2, 3, 8), np.array([[7, 0, 2], [1, 2, 3], [0, 5, 1]])), {"sections": (2, 1, 1), "section_layout": "interleaved"}),
     ],
     "alibi_bias": [((drawn(3),), {"n": 2, "m": 4})],
     "scaled_dot_product_attention": [

@@ -86,3 +86,27 @@ def test_rope_turns_by_the_given_frequencies() -> None:
     turned = rope(x, positions, frequencies[:1], rotary_dim=2, attention_factor=2.0)
     assert np.array_equal(turned[:, 2:], x[:, 2:])
     assert np.array_equal(turned[:, :2], 2.0 * rope(x, positions, frequencies)[:, :2])
+
+
+def test_sections_turn_each_pair_by_its_own_axis() -> None:
+    """Of 16 pairs of Qwen's kind, as its papers list them: by which axis each turns."""
+    axes = {
+        "chunked": ((4, 6, 6), "ttttHHHHHHWWWWWW"),
+        "interleaved": ((6, 5, 5), "tHWtHWtHWtHWtHWt"),
+        "interleaved with more of time": ((8, 5, 3), "tHWtHWtHWtHttHtt"),
+    }
+    x, positions = np.tile((1.0, 0.0), 16)[None], np.array([[1], [20], [300]])
+    for name, (sections, letters) in axes.items():
+        f = 0.9 ** np.arange(16)
+        turned = rope(x, positions, f, sections=sections, section_layout=name.partition(" ")[0])
+        assert np.array_equal(turned[0, ::2], np.cos(f * [{"t": 1, "H": 20, "W": 300}[letter] for letter in letters])), name
+
+
+@pytest.mark.parametrize(
+    ("sections", "layout", "positions", "match"),
+    [((1, 1), "chunked", [[1]] * 3, "three numbers"), ((1, 1, 1), "chunked", [[1]] * 3, "whose sum is 2"),
+     ((1, 1, 0), "mixed", [[1]] * 3, "mixed"), ((1, 1, 0), "chunked", [[1]] * 2, "3 entries")],
+)  # fmt: skip
+def test_wrong_sections_are_named(sections: Any, layout: str, positions: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        rope([[1.0, 0.0, 1.0, 0.0]], positions, sections=sections, section_layout=layout)

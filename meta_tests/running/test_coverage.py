@@ -32,7 +32,7 @@ SERVING = ("sinks", "is_causal", "scale", "softcap", "left_window", "right_windo
 OPTIONS = {
     "softmax": (),
     "rms_norm": (),
-    "rope": ("inverse_frequencies", "theta", "layout", "rotary_dim", "attention_factor"),
+    "rope": ("inverse_frequencies", "theta", "layout", "rotary_dim", "attention_factor", "sections", "section_layout"),
     "scaled_dot_product_attention": ("mask", "bias", "is_causal", "scale", "softcap"),
     "paged_attention": SERVING,
     "variable_length_attention": SERVING,

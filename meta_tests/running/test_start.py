@@ -137,6 +137,8 @@ SINCE = (
     "l2_norm",
     "linear_attention",
     "linear_attention_gate",
+    "muon_step",
+    "newton_schulz",
     "penalize_logits",
     "policy_loss",
     "quantize",

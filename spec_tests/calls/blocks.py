@@ -28,6 +28,7 @@ def cut_into_blocks(spec: Specification, named: dict[str, Any], size: int, resul
     """
     declared = spec.declaration
     is_whole = spec.is_gradient or spec.has_several_results or declared.unbatched or declared.joins_rows or declared.chooses
+    is_whole = is_whole or any(named.get(keyword) is not None for keyword in declared.leading_axes.values())
     if size + np.size(result) <= BLOCK_ELEMENTS or is_whole or declared.bound or named.get("axis", -1) != -1:
         return []
     shapes = {name: named[name].shape for name in declared.core if hasattr(named.get(name), "shape")}

@@ -24,6 +24,7 @@ EXAMPLE_VALUES = MappingProxyType(
         "eps": "1e-5",
         "group_size": "8",
         "k": "2",
+        "learning_rate": "0.02",
         "max_learning_rate": "1e-3",
         "max_norm": "1.0",
         "min_learning_rate": "1e-4",

@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from reference_numpy._marks import eager, scaled, wide
+from reference_numpy._sections import axis_of_each_pair
 from reference_numpy.rope import rope
 
 from . import deviation
@@ -16,9 +17,10 @@ from . import deviation
 def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
     """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor.
 
-    A deviation that does not take inverse_frequencies concerns theta, and does not show where they are given.
+    With sections each pair is that of the equation at the positions of its axis. An option that the equation takes itself is left
+    to it. A deviation that does not take inverse_frequencies concerns theta, and does not show where they are given.
     """
-    takes_frequencies = "inverse_frequencies" in inspect.signature(equation).parameters
+    own = inspect.signature(equation).parameters
 
     def evaluate(
         x: Any,
@@ -27,19 +29,38 @@ def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
         *,
         rotary_dim: int | None = None,
         attention_factor: float = 1.0,
+        sections: tuple[int, int, int] | None = None,
+        section_layout: str = "chunked",
         **options: Any,
     ) -> Any:
         r = x.shape[-1] if rotary_dim is None else rotary_dim
-        if r == 0:
+        if r == 0 and "rotary_dim" not in own:
             return x
+        choices = {"rotary_dim": rotary_dim, "attention_factor": attention_factor}
+        options |= {name: value for name, value in choices.items() if name in own}
+        first = x if "rotary_dim" in own else x[..., :r]
         if inverse_frequencies is None:
-            turned = equation(x[..., :r], positions, **options)
+            turn = partial(equation, first, **options)
         else:
-            turned = (equation if takes_frequencies else rope)(x[..., :r], positions, inverse_frequencies, **options)
-        turned = scaled(turned, attention_factor)
-        return turned if r == x.shape[-1] else np.concatenate([turned, x[..., r:]], axis=-1)
+            turn = partial(
+                equation if "inverse_frequencies" in own else rope, first, inverse_frequencies=inverse_frequencies, **options
+            )
+        if sections is None:
+            turned = turn(positions)
+        else:
+            axes = axis_of_each_pair(sections, section_layout=section_layout, pairs=r // 2)
+            turned = _choose_axes([turn(p) for p in positions], join_pairs(axes, axes, options.get("layout", "interleaved")))
+        turned = turned if "attention_factor" in own else scaled(turned, attention_factor)
+        return turned if turned.shape[-1] == x.shape[-1] else np.concatenate([turned, x[..., r:]], axis=-1)
 
     return evaluate
+
+
+def _choose_axes(turned: list[Any], axes: Any) -> Any:
+    """Return features of the results that were turned by time, height and width: those of the axis of each feature."""
+    axis = np.zeros(turned[0].shape[-1], dtype=int)
+    axis[: axes.shape[-1]] = axes
+    return np.where(axis == 0, turned[0], np.where(axis == 1, turned[1], turned[2]))
 
 
 def with_frequencies(equation: Callable[..., Any]) -> Callable[..., Any]:

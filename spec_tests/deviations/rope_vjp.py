@@ -82,3 +82,21 @@ def argument_for_the_cotangent(cotangent: Any, x: Any, positions: Any, frequenci
     Shows: any cotangent but x. Hides: a loss of half the squared length, whose cotangent is the result.
     """
     return rope_vjp(x, x, positions, frequencies, layout=layout)
+
+
+@deviation("reference", "turns_back_by_sections")
+def turned_back_by_time_alone(
+    cotangent: Any,
+    x: Any,
+    positions: Any,
+    inverse_frequencies: Any = None,
+    *,
+    sections: Any = None,
+    section_layout: str = "chunked",
+    **options: Any,
+) -> Any:
+    """with sections every pair turns back by the position of time.
+
+    Shows: images, whose tokens differ in height and width. Hides: text, whose three positions are equal.
+    """
+    return rope_vjp(cotangent, x, positions if sections is None else positions[0], inverse_frequencies, **options)

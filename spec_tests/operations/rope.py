@@ -11,6 +11,7 @@ from spec_tests.specification.declaration import Declaration
 
 EVEN_WIDTHS = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0), 256, 256)
 LAYOUTS = ("interleaved", "half")
+SECTION_LAYOUTS = ("chunked", "interleaved")
 
 ATTENTION_FACTORS = single(1.2079, 2.0, 0.75, 1.0)  # the first one is YaRN's for a factor of 8
 
@@ -34,8 +35,9 @@ def require_positions(draw: Draw, *kinds: str) -> None:
 
 
 def draw_options(draw: Draw) -> dict[str, Any]:
-    """Draw theta and layout."""
-    return draw.keyword("theta", THETA) | draw.keyword("layout", LAYOUTS)
+    """Draw theta and layout, and section_layout if the domain excludes its default."""
+    options, stated = draw.keyword("theta", THETA) | draw.keyword("layout", LAYOUTS), draw.operation.domain.get("section_layout")
+    return options if stated is None or SECTION_LAYOUTS[0] in stated else options | draw.keyword("section_layout", stated)
 
 
 def draw_rotary_dim(draw: Draw, d_k: int) -> dict[str, Any]:
@@ -79,6 +81,39 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options
 
 
+def draw_sections(draw: Draw, r: int) -> dict[str, Any]:
+    """Draw how many of the pairs of r features turn by time, height and width, and how the pairs are distributed.
+
+    Interleaved sections have the sizes that they state only if 3 s_h ≤ r/2 + 1 and 3 s_w ≤ r/2.
+    """
+    pairs, stated = r // 2, draw.operation.domain.get("sections")
+    layouts = draw.operation.domain.get("section_layout", SECTION_LAYOUTS)
+    given = {"section_layout": draw.one_of(layouts)} if draw.operation.accepts("section_layout") else {}
+    if stated is not None:
+        fitting = tuple(sections for sections in stated if sections is not None and sum(sections) == pairs)
+        if not fitting:
+            raise NotImplementedVariant(f"its domain has no sections of {pairs} pairs")
+        return {"sections": draw.one_of(fitting), **given}
+    if given.get("section_layout", layouts[0]) == "interleaved":
+        height, width = (draw.one_of(sorted({most, most // 2, 0}, reverse=True)) for most in ((pairs + 1) // 3, pairs // 3))
+    else:
+        height = draw.one_of(sorted({pairs * 3 // 8, pairs // 3, pairs, 0}, reverse=True))
+        width = draw.one_of(sorted({(pairs - height) // 2, (pairs - height) // 3, pairs - height, 0}, reverse=True))
+    return {"sections": (pairs - height - width, height, width), **given}
+
+
+def draw_three_axes(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw tokens of images and videos, for rope.sections: each has a position of time, of height and of width."""
+    (x, positions), options = arguments(draw)
+    domain = draw.operation.domain
+    if not draw.operation.accepts("sections") or domain.get("positions", "arbitrary") != "arbitrary":
+        return (x, positions), options
+    r = options.get("rotary_dim")
+    top = min(1 + domain.get("max_position", 4095), draw.one_of((40, 8, 4096)))
+    places = draw.rng.integers(0, top, (3, *draw.one_of(((), x.shape[:-2])), x.shape[-2]))
+    return (x, places), options | draw_sections(draw, x.shape[-1] if r is None else r)
+
+
 def draw_turned_back(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw negative positions, for rope.inverse. A domain with a largest position is that of a table, which begins at 0."""
     (x, positions), options = arguments(draw)
@@ -91,10 +126,11 @@ declaration = Declaration(
     equation=rope,
     arguments=arguments,
     core={"x": 2, "positions": 1},
-    branches={"turned back": draw_turned_back},
+    branches={"turned back": draw_turned_back, "sections": draw_three_axes},
     wide_arguments=("inverse_frequencies",),
     constant_arguments=("inverse_frequencies",),
-    choices={"layout": LAYOUTS},
+    choices={"layout": LAYOUTS, "section_layout": SECTION_LAYOUTS},
+    leading_axes={"positions": "sections"},
     changeable=("attention_factor",),
     linear=("x",),
 )

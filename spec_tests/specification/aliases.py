@@ -79,6 +79,8 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "l2_norm",
             "layer_norm",
             "multihead_self_attention",
+            "muon_step",
+            "newton_schulz",
             "rms_norm",
             "transformer_block",
             "transformer_lm",

@@ -76,6 +76,9 @@ class Declaration:
     broadcasts: bool = False  # the axes of its batch broadcast, as an optional variant
     unbatched: bool = False  # the rows of a batch are not independent calls
     joins_rows: bool = False  # it reduces over rows
+    leading_axes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of each array that has an axis before those of the batch where a keyword is given: that keyword
     elementwise: bool = False  # each element of its one array counts for itself alone
     short: bool = False  # no size of it is ever long
     mixed_dtypes: bool = False  # its weights may have another dtype than x, as a level
@@ -125,6 +128,7 @@ class Declaration:
             "integer_dtypes",
             "choices",
             "changeable",
+            "leading_axes",
         ):
             yield from self._find_strangers(name, getattr(self, name))
         yield from self._find_strangers("list_like", filter(None, [self.list_like]))

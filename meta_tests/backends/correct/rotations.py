@@ -121,3 +121,22 @@ class CastTables(Float32Angles):
     def turned(self, a, b, angle):
         assert a.dtype in HALF or a.dtype == angle.dtype
         return super().turned(a, b, angle)
+
+
+class Sections(Float32Angles):
+    """Tables of cosines and sines of each axis, cut and joined as Qwen2-VL does, or filled by strides as Qwen3-VL does."""
+
+    @widely
+    def rope(self, x, positions, *, theta=10000.0, layout="interleaved", sections=None, section_layout="chunked"):
+        a, b = (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else x.chunk(2, dim=-1)
+        self.wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        angle = self.angles(positions, a.shape[-1], theta)
+        if sections is not None and section_layout == "chunked":
+            angle = torch.cat([part[i] for i, part in enumerate(angle.split(sections, dim=-1))], dim=-1)
+        elif sections is not None:
+            angle, others = angle[0].clone(), angle
+            for axis in (1, 2):
+                angle[..., axis : 3 * sections[axis] : 3] = others[axis, ..., axis : 3 * sections[axis] : 3]
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        y = a * cos - b * sin, a * sin + b * cos
+        return torch.stack(y, dim=-1).flatten(-2) if layout == "interleaved" else torch.cat(y, dim=-1)
