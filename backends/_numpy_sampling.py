@@ -1,4 +1,4 @@
-"""From logits to a token, of numpy_cpu: penalties, and drafts that a target verifies."""
+"""From logits to a token, of numpy_cpu: penalties, filters, tokens that a noise draws, and drafts that a target verifies."""
 
 import numpy as np
 
@@ -74,3 +74,13 @@ def sampling_probabilities(logits, *, temperature=1.0, top_k=None, top_p=None, m
         p = _softmax(z)
         z = np.where(p < min_p * np.max(p, axis=-1, keepdims=True), -np.inf, z)
     return _softmax(z)
+
+
+def sample_with_noise(probabilities, noise, *, method="inverse"):
+    p = probabilities
+    if method == "inverse":
+        place = np.sum(np.cumsum(p, axis=-1) <= noise[..., None], axis=-1)
+        return np.minimum(place, p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, axis=-1))
+    with np.errstate(divide="ignore"):
+        scores = p / noise if method == "exponential" else np.log(p) + noise
+    return np.argmax(scores, axis=-1)

@@ -1,4 +1,4 @@
-"""From logits to a token, of torch_cpu: penalties, and drafts that a target verifies. All of it is float32 or wider."""
+"""From logits to a token, of torch_cpu: penalties, filters, tokens drawn, and drafts verified. All of it is float32 or wider."""
 
 import torch
 
@@ -52,3 +52,12 @@ def sampling_probabilities(logits, *, temperature=1.0, top_k=None, top_p=None, m
     if min_p:
         z = z.where(p >= min_p * p[..., :1], -torch.inf)
     return torch.empty_like(z).scatter(-1, order, torch.softmax(z, dim=-1))
+
+
+def sample_with_noise(probabilities, noise, *, method="inverse"):
+    p = probabilities
+    if method == "inverse":
+        place = torch.searchsorted(p.cumsum(-1), noise[..., None].contiguous(), right=True)[..., 0]
+        last = (p > 0).to(torch.int64).mul(torch.arange(1, p.shape[-1] + 1, device=p.device)).amax(-1) - 1
+        return torch.minimum(place, last)
+    return (p / noise if method == "exponential" else p.log() + noise).argmax(-1)

@@ -53,9 +53,17 @@ class Filters:
             self.order = np.argsort(-scores, axis=-1, kind="stable")
             self.s = np.take_along_axis(scores, self.order, axis=-1)
             finite = np.where(np.isfinite(z), np.maximum(np.abs(z), np.abs(scores)), 0.0)
+            if self.top_p is not None:
+                self.sums = np.cumsum(np.exp(self.s - self.s[:, :1]), axis=-1)
         self.size = np.max(finite, axis=-1)
         self.present = np.sum(self.s > -np.inf, axis=-1)
         self.counted: dict[float, tuple[Any, Any, list[tuple[Any, Any]]]] = {}  # by unit
+
+    def under(self, **ties: str) -> "Filters":
+        """Return these filters under another rule of ties, which changes neither scores nor sums."""
+        found = Filters.__new__(Filters)
+        vars(found).update(vars(self), how=self.how._replace(**ties), counted={})
+        return found
 
     def near(self, unit: float) -> np.ndarray:
         """Return how far apart two scores of a row may lie that roundings exchange."""
@@ -93,12 +101,11 @@ class Filters:
         if self.top_p is None:
             return self.present, self.present
         vocab = self.s.shape[-1]
-        sums = np.cumsum(np.exp(self.s - self.s[:, :1]), axis=-1)
-        before = np.concatenate([np.zeros((len(sums), 1)), sums[:, :-1]], axis=-1)
+        before = np.concatenate([np.zeros((len(self.sums), 1)), self.sums[:, :-1]], axis=-1)
         slack = (4 * unit * (vocab + 4 + 2 * self.size))[:, None]
         counts = []
         for count, sign in zip(counted, (-1, 1), strict=True):
-            share = before / np.take_along_axis(sums, np.maximum(count - 1, 0)[:, None], axis=-1)
+            share = before / np.take_along_axis(self.sums, np.maximum(count - 1, 0)[:, None], axis=-1)
             inside = share <= self.top_p + slack if unit and sign > 0 else share < self.top_p + sign * slack
             counts.append(np.minimum(np.maximum(np.sum(inside, axis=-1), 1), count))
         fewest, most = self.with_equals(counts[0], counts[1], self.how.top_p_ties, unit)

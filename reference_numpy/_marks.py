@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-five marks.
+"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-six marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -151,6 +151,11 @@ def widened(x: Any) -> Any:
     Code that returns it so computes it in float32 or wider from here on. Other code may store each step in 16 bits.
     """
     return x.widened() if hasattr(x, "widened") else x
+
+
+def token_drawn(token: Any, reach: Any, like: Any) -> Any:
+    """Return the token of each row. Mark the others that roundings may draw in its place: those within their reach."""
+    return like.token_drawn(token, reach) if hasattr(like, "token_drawn") else token
 
 
 def in_bits(x: Any) -> Any:

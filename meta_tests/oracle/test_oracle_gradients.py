@@ -27,7 +27,12 @@ ROUNDING = {
     "unpack_int4",
     "swizzle_scales",
 }  # whose arguments or results have few values
-SAMPLING = {"penalize_logits", "sampling_probabilities", "verify_draft"}  # tokens, through which no gradient goes
+SAMPLING = {
+    "penalize_logits",
+    "sample_with_noise",
+    "sampling_probabilities",
+    "verify_draft",
+}  # through tokens goes none
 OPTIMIZING = {
     "adamw_step",
     "adamw_steps",

@@ -9,6 +9,7 @@ import pytest
 from reference_numpy import sampling_probabilities as module
 from reference_numpy._kept import Filters, Rules
 from reference_numpy.penalize_logits import penalize_logits
+from reference_numpy.sample_with_noise import sample_with_noise
 from reference_numpy.sampling_probabilities import sampling_probabilities
 from reference_numpy.verify_draft import verify_draft
 
@@ -57,6 +58,30 @@ def _first_above(weights: list[Fraction], noise: Fraction) -> int:
         if total > noise:
             return t
     return max(t for t, weight in enumerate(weights) if weight > 0)
+
+
+def test_inverse_transform() -> None:
+    """Multiples of 1/64, with which sums are exact in float64 as well, and a noise that equals a sum is frequent."""
+    r, (rows, vocab) = rng(59), (256, 5)
+    p, u = r.multinomial(64, np.full(vocab, 1 / vocab), rows) / 64, r.integers(0, 64, rows) / 64
+    got = sample_with_noise(p, u)
+    assert np.any(np.cumsum(p, axis=-1) == u[:, None])
+    assert got.tolist() == [_first_above([Fraction(x) for x in p[i]], Fraction(u[i])) for i in range(rows)]
+
+
+def test_races() -> None:
+    """Two tokens of a row are never so near that a rounding of float64 could exchange them."""
+    r, (rows, vocab) = rng(60), (256, 5)
+    p = r.multinomial(64, [0.4, 0.3, 0.2, 0.1, 0.0], rows) / 64
+    e = -np.log(r.random((rows, vocab)))
+    exact = [max(range(vocab), key=lambda t, i=i: Fraction(p[i, t]) / Fraction(e[i, t])) for i in range(rows)]
+    assert sample_with_noise(p, e, method="exponential").tolist() == exact
+    assert sample_with_noise(p, -np.log(e), method="gumbel").tolist() == exact
+
+
+def test_an_unknown_method_is_named() -> None:
+    with pytest.raises(ValueError, match="there are 'inverse', 'exponential' and 'gumbel'"):
+        sample_with_noise([[1.0]], [[1.0]], method="rejection")
 
 
 def _verify(x: Any, q: Any, p: Any, u: Any, final: Any) -> tuple[list[int], int]:

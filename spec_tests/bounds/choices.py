@@ -61,7 +61,7 @@ class OpenChoice:
 class Choices:
     """The choices of the evaluations of one call. The first evaluation on `Bounded` makes them, later ones repeat them."""
 
-    answered: np.ndarray | None = None  # what the backend says that it chose, or the probabilities of what it kept
+    answered: np.ndarray | None = None  # what the backend says that it chose or drew, or the probabilities of what it kept
     forced: np.ndarray | None = None  # what the one choice of the equation shall be
     made: list[OpenChoice] = field(default_factory=list)
     open_groups: list[np.ndarray] = field(default_factory=list)
@@ -108,8 +108,11 @@ class MakesChoices:
     def kept_tokens(self, filters: Filters) -> np.ndarray:
         return choose_kept(filters, self.arithmetic)
 
+    def token_drawn(self, token: np.ndarray, reach: np.ndarray) -> Self:
+        return self.constant(choose_token(token, reach, self.arithmetic.compute.u))
+
     def constant(self, x: np.ndarray) -> Self:
-        return self.at(x, 0.0)  # type: ignore[attr-defined]
+        return self.at(np.asarray(x, dtype=np.float64), 0.0)  # type: ignore[attr-defined]
 
 
 class RepeatsChoices:
@@ -183,6 +186,22 @@ def choose_kept(filters: Filters, arithmetic: Arithmetic) -> np.ndarray:
         chosen = np.where(filters.admit(answered, unit)[..., None], answered, chosen)
     current.open_groups.append(filters.are_open(unit))
     return chosen
+
+
+def choose_token(token: np.ndarray, reach: np.ndarray, unit: float) -> np.ndarray:
+    """Return the token of each row: that of the answer, where roundings reach it.
+
+    reach: the least unit roundoff with which each token of the vocabulary may be drawn.
+    """
+    current, vocab = _current.get(), reach.shape[-1]
+    if current is None:
+        return token
+    if current.answered is not None and current.answered.shape == token.shape:
+        place = np.clip(current.answered.astype(int), 0, vocab - 1)
+        is_reached = np.take_along_axis(reach, place[..., None], axis=-1)[..., 0] <= unit
+        token = np.where(is_reached & (place == current.answered), place, token)
+    current.open_groups.append(np.sum(reach <= unit, axis=-1) > 1)
+    return token
 
 
 def is_set(indices: np.ndarray, n: int) -> np.ndarray:

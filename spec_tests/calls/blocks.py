@@ -15,7 +15,7 @@ import numpy as np
 
 from ..bounds.expectation import Expectation, Stage
 from ..specification.formats import Format, JoinedFormat
-from ..specification.registry import Specification
+from ..specification.registry import Specification, core_of
 
 BLOCK_ELEMENTS = 2**16  # of the arguments and the result of a block
 KEPT_BLOCKS = 8  # where a call has no more, the bounds of its blocks are kept
@@ -31,8 +31,9 @@ def cut_into_blocks(spec: Specification, named: dict[str, Any], size: int, resul
     is_whole = is_whole or any(named.get(keyword) is not None for keyword in declared.leading_axes.values())
     if size + np.size(result) <= BLOCK_ELEMENTS or is_whole or declared.bound or named.get("axis", -1) != -1:
         return []
-    shapes = {name: named[name].shape for name in declared.core if hasattr(named.get(name), "shape")}
-    ranks = {name: max(len(shape) - declared.core[name], 0) for name, shape in shapes.items()}
+    core = core_of(spec, named)
+    shapes = {name: named[name].shape for name in core if hasattr(named.get(name), "shape")}
+    ranks = {name: max(len(shape) - core[name], 0) for name, shape in shapes.items()}
     batch = np.broadcast_shapes(*(shape[: ranks[name]] for name, shape in shapes.items()))
     if not batch or np.shape(result)[: len(batch)] != batch:
         return []

@@ -10,7 +10,7 @@ import numpy as np
 from ..implementation.domain import BROADCASTING_ARGUMENTS
 from ..specification.formats import FORMATS
 from ..specification.numbers import describe_numbers
-from ..specification.registry import Specification
+from ..specification.registry import Specification, core_of
 from .call import Call
 from .in_domain import batch_ranks, dimension_sizes
 
@@ -22,6 +22,7 @@ NOT_AS_HEADS = "positions of several sequences, other in number than the heads"
 def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the facts of a call, and the optional arguments and values that it uses."""
     spec, named = call.operation.spec, call.named
+    core = core_of(spec, named)
     facts: dict[str, Any] = dict(dimension_sizes(call))
     options, batches = set(), set()
     for name, value in named.items():
@@ -29,8 +30,8 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
             continue
         shape, is_optional = getattr(value, "shape", None), optional_defaults(spec).get(name, spec) is not spec
         if shape is not None:
-            if name in spec.core and name not in BROADCASTING_ARGUMENTS:
-                batches.add(shape[: len(shape) - spec.core[name]])
+            if name in core and name not in BROADCASTING_ARGUMENTS:
+                batches.add(shape[: len(shape) - core[name]])
             if name == "positions":
                 facts["positions"] = _classify_positions(value)
             if 0 in shape:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..implementation.domain import ATTENDED, BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
-from ..specification.registry import argument_dimensions, dimensions, given_dimensions
+from ..specification.registry import argument_dimensions, core_of, dimensions, given_dimensions
 from .signature import read_parameters
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def sizes_of(spec: Specification, named: dict[str, Any]) -> dict[str, int]:
     if {"h", "num_heads"} <= dimensions(spec) | named.keys():
         sizes = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
     shapes = {name: _shape(name, named) for name in argument_dimensions(spec)}
-    for name, labels in given_dimensions(spec, {name: len(shape) for name, shape in shapes.items() if shape is not None}).items():
+    ranks = {name: len(shape) for name, shape in shapes.items() if shape is not None}
+    for name, labels in given_dimensions(spec, ranks, named).items():
         if (shape := shapes[name]) is None:
             continue
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
@@ -111,7 +112,8 @@ def batch_ranks(call: Call) -> list[int]:
     spec = call.operation.spec
     shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCASTING_ARGUMENTS}
     # The last dimension of an elementwise operation is a row, which is not a batch dimension.
-    trailing = {name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()}
+    one_row = int(not argument_dimensions(spec))
+    trailing = {name: core or one_row for name, core in core_of(spec, call.named).items()}
     return [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
 
 

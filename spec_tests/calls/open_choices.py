@@ -81,7 +81,8 @@ def _judge(evaluate: Evaluate, choices: Choices) -> Evaluate:
 
 def _answered_indices(call: AnsweredCall) -> np.ndarray | None:
     """Return the indices among the backend's results, or the probabilities of what it kept. None if there are none."""
-    if call.observed is not None and call.operation.spec.declaration.keeps:
+    spec = call.operation.spec
+    if call.observed is not None and (spec.declaration.keeps or (spec.is_whole and call.parts is None)):
         return np.asarray(call.observed, dtype=np.float64)
     if call.observed is None or call.parts is None or call.operation.spec.is_gradient:
         return None
@@ -156,6 +157,8 @@ def _share_of_worst_case(
 def _spread(call: AnsweredCall, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return which elements of the result belong to these rows: all, if results do not belong to single rows."""
     shapes = [part.shape for part in call.parts] if call.parts else [shape]
+    if not call.parts and rows.shape == shape:  # one element for each row
+        return rows
     by_row = not call.operation.spec.is_gradient and all(s[:-1] == rows.shape for s in shapes)
     arrays = [np.broadcast_to(rows[..., None] if by_row else np.any(rows), s) for s in shapes]
     return np.concatenate([x.ravel() for x in arrays]) if call.parts else arrays[0]

@@ -13,7 +13,7 @@ from ..inputs.draw import Draw
 from ..specification.formats import INTEGER, is_floating
 from ..specification.narrow_formats import NarrowFormat
 from ..specification.pytree import tree_map
-from ..specification.registry import result_ranks
+from ..specification.registry import core_of, result_ranks
 
 BATCHED = ("about:core", "about:not unbatched")  # what a law about the batch needs of an operation
 
@@ -22,7 +22,7 @@ def _count_batch_dims(call: Call) -> dict[str, int]:
     """Return the number of batch dimensions of each array argument that may have some."""
     return {
         name: max(np.ndim(call.named[name]) - core, 0)
-        for name, core in call.operation.spec.core.items()
+        for name, core in core_of(call.operation.spec, call.named).items()
         if isinstance(call.named.get(name), np.ndarray)
     }
 

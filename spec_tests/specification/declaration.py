@@ -33,6 +33,9 @@ class Declaration:
     core: Mapping[str, int] = field(
         default_factory=dict
     )  # how many trailing axes of each array are not batch; without an entry it has no batch
+    core_by: Mapping[str, Mapping[Any, Mapping[str, int]]] = field(
+        default_factory=dict
+    )  # other entries of core, by a keyword and its value
     precision: str = "eager"  # the loosest precision class that passes by default, or "exact"
     composed: bool = False  # it chains matrix products, so that its error is also sampled (see bounds/sampled_error.py)
     cost: float | None = None  # divides the number of examples; None: 1.5 if it is composed, else 1
@@ -119,6 +122,7 @@ class Declaration:
             yield f"cost = {self.cost} must be larger than 0"
         for name in (
             "core",
+            "core_by",
             "wide_arguments",
             "positive",
             "constant_arguments",

@@ -182,10 +182,24 @@ def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
     return {name: shape.labels for name, shape in spec.shapes.arguments.items() if shape.is_plain}
 
 
-def given_dimensions(spec: Specification, ranks: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """Return the same names for arrays that have so many axes each, where the docstring has a shape for each number of axes."""
-    names = argument_dimensions(spec)
-    own = {name: spec.shapes.of_rank(name, ranks[name]).labels for name in spec.shapes.others if name in ranks and name in names}
+def core_of(spec: Specification, named: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many trailing dimensions of each array of a call are not batch, where a keyword may say that of one."""
+    core, by = spec.core, spec.declaration.core_by
+    for keyword, cores in by.items():
+        core = {**core, **cores.get(named.get(keyword, spec.defaults.get(keyword)), {})}
+    return core
+
+
+def given_dimensions(
+    spec: Specification, ranks: Mapping[str, int], named: Mapping[str, Any] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the same names for arrays that have so many axes each, where the docstring has a shape for each number of axes.
+
+    named: the arguments of the call, of which a keyword may say which shape an array has.
+    """
+    names, core = argument_dimensions(spec), core_of(spec, named or {})
+    others = [name for name in spec.shapes.others if name in ranks and name in names]
+    own = {name: spec.shapes.of_rank(name, ranks[name], core.get(name)).labels for name in others}
     return {**names, **own}
 
 

@@ -63,10 +63,14 @@ class Shapes:
     like: str = ""  # the argument whose shape the one result has
     words: frozenset[str] = frozenset()  # all words before the arrow
 
-    def of_rank(self, name: str, rank: int) -> Shape:
-        """Return the shape of an argument that has so many axes: the first one, unless another has exactly these."""
+    def of_rank(self, name: str, rank: int, core: int | None = None) -> Shape:
+        """Return the shape of an argument that has so many axes: the first one, unless another has exactly these.
+
+        core: how many of them are not batch, where that is known.
+        """
         known = (self.arguments[name], *self.others.get(name, ()))
-        return next((shape for shape in known if not (shape.batch or shape.any) and len(shape.labels) == rank), known[0])
+        fitting = (shape for shape in known if not shape.any and len(shape.labels) == (core if shape.batch else rank))
+        return next(fitting, known[0])
 
 
 def parse_shapes(docstring: str) -> Shapes:

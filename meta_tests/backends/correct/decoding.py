@@ -1,4 +1,4 @@
-"""Steps of decoding by other formulas than those of the oracle: a linear attention with a state, and drafts that are verified."""
+"""Steps of decoding by other formulas than those of the oracle: a linear attention, filters, drawn tokens, and drafts."""
 
 import math
 
@@ -57,6 +57,49 @@ class ByRatios:
             place = np.searchsorted(np.cumsum(weights / weights.sum()), final_uniforms[row], side="right")
             tokens[row, i] = min(place, np.flatnonzero(weights)[-1])
         return tokens, accepted
+
+
+class FromTheEnd:
+    """The sums of what comes after a token, of a row that is divided by its sum, and races with reciprocals and to the base 2."""
+
+    framework = "numpy"
+    dtypes = ("float64", "float32")
+
+    def sample_with_noise(self, probabilities, noise, *, method="inverse"):
+        p = probabilities / np.sum(probabilities, axis=-1, keepdims=True)
+        if method == "exponential":
+            return np.argmax(p * (1 / noise), axis=-1)
+        if method == "gumbel":
+            with np.errstate(divide="ignore"):
+                return np.argmax(np.log2(p) + noise * np.asarray(1 / math.log(2), noise.dtype), axis=-1)
+        after = np.cumsum(p[..., ::-1], axis=-1)[..., ::-1] - p
+        above = (1 - after > noise[..., None]) & (p > 0)
+        last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, axis=-1)
+        return np.where(np.any(above, axis=-1), np.argmax(above, axis=-1), last)
+
+
+class RowByRow:
+    """A loop over rows: a search among sums in float64, and races that skip what is not larger."""
+
+    framework = "numpy"
+    dtypes = ("float64", "float32")
+
+    def sample_with_noise(self, probabilities, noise, *, method="inverse"):
+        vocab, batch = probabilities.shape[-1], probabilities.shape[:-1]
+        tokens = np.zeros(batch, dtype=np.int32)
+        for row in np.ndindex(batch):
+            p, allowed = probabilities[row], np.flatnonzero(probabilities[row])
+            if method == "inverse":
+                place = np.searchsorted(np.cumsum(p.astype(np.float64))[allowed], noise[row], side="right")
+                tokens[row] = allowed[min(place, len(allowed) - 1)]
+                continue
+            best = -np.inf
+            for t in range(vocab):
+                if p[t] > 0:
+                    score = p[t] / noise[row][t] if method == "exponential" else np.log(p[t]) + noise[row][t]
+                    if score > best:
+                        best, tokens[row] = score, t
+        return tokens
 
 
 def _softmax(z):

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...calls.call import Call
-from ...specification.registry import Specification
+from ...specification.registry import Specification, core_of
 from ...specification.shapes import Shape
 
 NOUNS = MappingProxyType(
@@ -29,7 +29,7 @@ def name_axes(spec: Specification, array: str, ndim: int) -> tuple[str, ...]:
     """
     shape = _find_shape(spec, array)
     if array in spec.shapes.others:
-        shape = spec.shapes.of_rank(array, ndim)
+        shape = spec.shapes.of_rank(array, ndim, core_of(spec, {}).get(array))
     labels = shape.labels[len(shape.labels) - min(len(shape.labels), ndim) :] if shape and not shape.any else ()
     others = ndim - len(labels)
     if not labels:

@@ -129,7 +129,7 @@ def _list_shared_turns(spec: Specification, call: Call) -> Iterator[tuple[str, C
     """Yield the changes of the order along one dimension, of all arrays that have it: of the keys of k and v, for example."""
     having: dict[str, list[tuple[str, int]]] = {}
     ranks = {name: x.ndim for name, x in call.named.items() if isinstance(x, np.ndarray)}
-    for name, labels in given_dimensions(spec, ranks).items():
+    for name, labels in given_dimensions(spec, ranks, call.named).items():
         if isinstance(call.named.get(name), np.ndarray) and name != "cotangent":
             for axis, label in enumerate(labels, start=-len(labels)):
                 having.setdefault(label, []).append((name, axis))

@@ -47,10 +47,12 @@ def filter_with(named: dict[str, Any], settled: dict[str, str], **rules: str) ->
     return found
 
 
-def list_counts(named: dict[str, Any], settled: dict[str, str], **rules: str) -> list[np.ndarray]:
-    """Return how many tokens top_p and min_p may keep, by each mass that top_p may count of."""
-    filters = filter_with(named, settled, **rules)
+def list_counts(filters: Filters) -> list[np.ndarray]:
+    """Return how many tokens min_p and top_p may keep, the latter by each mass that top_p may count of."""
     k, m = filters.by_top_k(UNIT), filters.by_min_p(UNIT)
-    both = tuple(np.minimum(a, b) for a, b in zip(k, m, strict=True))
-    masses = [k, both, (filters.present, filters.present)]
+    masses = [k]
+    if filters.min_p is not None:
+        masses.append(tuple(np.minimum(a, b) for a, b in zip(k, m, strict=True)))
+    if filters.top_k is not None or filters.min_p is not None:
+        masses.append((filters.present, filters.present))
     return [np.stack(m), *(np.stack(filters.by_top_p(UNIT, mass)) for mass in masses)]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ._convention import Convention, Value
-from ._token_filters import OPERATIONS, follow, has, list_counts, number_of
+from ._token_filters import OPERATIONS, filter_with, follow, has, list_counts, number_of
 
 
 def _is_asked(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if number_of(named, "temperature") in (None, 0.0, 1.0) or not has(named, "top_p", "min_p"):
         return False
-    first, last = (list_counts(named, settled, temperature_order=order) for order in ("first", "last"))
+    first, last = (list_counts(filter_with(named, settled, temperature_order=order)) for order in ("first", "last"))
     return not all(np.array_equal(a, b) for a, b in zip(first, last, strict=True))
 
 

@@ -13,7 +13,8 @@ from ._token_filters import OPERATIONS, UNIT, filter_with, follow, has
 def _is_asked(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if not has(named, "top_k"):
         return False
-    every, some = (filter_with(named, settled, top_k_ties=ties).by_top_k(UNIT) for ties in ("all", "some"))
+    filters = filter_with(named, settled)
+    every, some = (filters.under(top_k_ties=ties).by_top_k(UNIT) for ties in ("all", "some"))
     return not np.array_equal(every, some)
 
 

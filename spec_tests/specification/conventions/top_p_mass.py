@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ._convention import Convention, Value
-from ._token_filters import OPERATIONS, follow, has, list_counts
+from ._token_filters import OPERATIONS, filter_with, follow, has, list_counts
 
 
 def _is_asked(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if not has(named, "top_p") or not has(named, "top_k", "min_p"):
         return False
-    _, first, *others = list_counts(named, settled)
+    _, first, *others = list_counts(filter_with(named, settled))
     return not all(np.array_equal(first, other) for other in others)
 
 

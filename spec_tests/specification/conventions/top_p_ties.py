@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ._convention import Convention, Value
-from ._token_filters import OPERATIONS, follow, has, list_counts
+from ._token_filters import OPERATIONS, filter_with, follow, has, list_counts
 
 
 def _is_asked(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if not has(named, "top_p"):
         return False
-    some, every = (list_counts(named, settled, top_p_ties=ties) for ties in ("some", "all"))
+    filters = filter_with(named, settled)
+    some, every = (list_counts(filters.under(top_p_ties=ties)) for ties in ("some", "all"))
     return not all(np.array_equal(a, b) for a, b in zip(some, every, strict=True))
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 # Marks and conversions, which change no value: they are written as their first argument.
 PLAIN = frozenset({
     "float64", "double", "rounded", "returned", "eager", "wide", "widened", "in_bits", "exact", "beside_one", "interpolated",
-    "through_maximum", "through_quotient", "as_long_as", "along",
+    "through_maximum", "through_quotient", "as_long_as", "along", "token_drawn",
 })  # fmt: skip
 # That are written as their second argument: what is padded is cut to its old length, and an axis may lie beyond the first one.
 SECOND = frozenset({"as_long_as", "along"})
@@ -63,6 +63,9 @@ NOTATIONS = MappingProxyType(
         "acceptance": "whether {u} * {q} < {p}",
         "inverse": "the first place up to which {weights} sum to more than {noise}",
         "undecided": "{x}",
+        "by_inverse": "the first token up to which {p} sums to more than {noise}",
+        "by_exponential": "the token of the largest {p} / {noise}",
+        "by_gumbel": "the token of the largest ln {p} + {noise}",
         "tempered_softmax": "softmax({logits} / {temperature})",
         "rules": "the conventions",
         "filters_of": "top_k, top_p and min_p of {logits}",

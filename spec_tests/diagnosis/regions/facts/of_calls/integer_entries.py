@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .....calls.call import Call
+from .....specification.registry import core_of
 from ..fact import Fact
 
 ORDER = 5
@@ -52,7 +53,7 @@ def index_among(index: str, argument: str) -> IndexAmong:
 
 def read(call: Call, known: Mapping[Fact, Any]) -> Iterator[tuple[Fact, Any]]:
     """Yield the facts of each array of integers or truth values."""
-    for name, core in call.operation.spec.core.items():
+    for name, core in core_of(call.operation.spec, call.named).items():
         x = call.named.get(name)
         if not (isinstance(x, np.ndarray) and x.dtype.kind in "iub" and name != "lengths" and x.size):
             continue

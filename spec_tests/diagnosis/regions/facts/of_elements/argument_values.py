@@ -11,6 +11,7 @@ import numpy as np
 
 from .....calls.call import Call
 from .....specification.formats import is_floating
+from .....specification.registry import core_of
 from ...fills import Fill
 from ._element_fact import ElementFact, Place, say_comparison
 
@@ -102,7 +103,7 @@ def _read_statistics(name: str, x: np.ndarray, axis: int, shape: tuple[int, ...]
 
 def _read_integers(name: str, x: np.ndarray, call: Call, shape: tuple[int, ...]) -> Iterator[tuple[ElementFact, np.ndarray]]:
     """Yield an array of integers that has one for each element, or for each row: ids, targets or positions."""
-    core = call.operation.spec.core.get(name, 0)
+    core = core_of(call.operation.spec, call.named).get(name, 0)
     if x.shape == shape:
         yield ValueAt.of(name), x
     elif (shape and x.shape == shape[:-1]) or (core == 1 and x.shape == shape[-1 - x.ndim : -1]):
