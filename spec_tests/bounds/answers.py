@@ -49,7 +49,7 @@ class JudgedAtAnswers:
         """
         found = _answers.get().get(name)
         if found is None or found.shape != self.value.shape:
-            return self.at(self.value, self.error)  # type: ignore[attr-defined, no-any-return]
+            return self.at(self.value, self.error)  # type: ignore[attr-defined]
         valid = np.isfinite(found) & (found >= least)
         is_rounded_to_power = (np.abs(np.frexp(found)[0]) == 0.5) & (found != self.value)
         units = np.expm1(roundings * np.log1p(self.arithmetic.compute.u))
