@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ._numpy_formats import dequantize, quantize
 from ._numpy_functions import overflow_is_inf, wide
 
 
@@ -85,8 +86,23 @@ def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
     return seen if right_window is None else seen & (away <= right_window)
 
 
-def kv_cache_append(k_cache, v_cache, k, v, lengths):
+def _in_format(x, scale, cache_dtype):
+    """New keys or values as the cache holds them."""
+    scale = np.ones((), np.float32) if scale is None else scale
+    return x if cache_dtype is None else quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+
+
+def _numbers_of(cache, scale, cache_dtype):
+    """What a cache holds, whose last axes but two are those of the heads. Without a format they are the numbers themselves."""
+    if cache_dtype is None:
+        return cache
+    scale = np.ones((), np.float32) if scale is None else scale
+    return dequantize(cache, scale[..., None, None], q_dtype=cache_dtype, block=(None, None))
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths, k_scale=None, v_scale=None, *, cache_dtype=None):
     k_cache, v_cache, n = k_cache.copy(), v_cache.copy(), k.shape[2]
+    k, v = _in_format(k, k_scale, cache_dtype), _in_format(v, v_scale, cache_dtype)
     for row, start in enumerate(lengths):
         k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
     return k_cache, v_cache
@@ -94,10 +110,11 @@ def kv_cache_append(k_cache, v_cache, k, v, lengths):
 
 @overflow_is_inf
 def attention_with_kv_cache(
-    q, k_cache, v_cache, lengths, sinks=None,
-    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+    q, k_cache, v_cache, lengths, sinks=None, k_scale=None, v_scale=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
     slots = k_cache.shape[2]
+    k_cache, v_cache = (_numbers_of(x, s, cache_dtype) for x, s in ((k_cache, k_scale), (v_cache, v_scale)))
     holds = (np.arange(slots) < lengths[:, None])[:, None, :, None]  # what lies beyond is no key
     k_cache, v_cache = np.where(holds, k_cache, 0), np.where(holds, v_cache, 0)
     seen = _slots_seen(lengths, q.shape[2], slots, is_causal, left_window, right_window)
@@ -105,15 +122,17 @@ def attention_with_kv_cache(
 
 
 def paged_attention(
-    q, k_pages, v_pages, block_table, lengths, sinks=None,
-    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+    q, k_pages, v_pages, block_table, lengths, sinks=None, k_scale=None, v_scale=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
     size = k_pages.shape[1]
     needed = np.arange(block_table.shape[1]) * size < lengths[:, None]
     table = np.where(needed, block_table, 0)
     k, v = (x[table].reshape(table.shape[0], table.shape[1] * size, *x.shape[2:]).swapaxes(1, 2) for x in (k_pages, v_pages))
-    options = {"is_causal": is_causal, "left_window": left_window, "right_window": right_window}
-    return attention_with_kv_cache(q, k, v, lengths, sinks, scale=scale, softcap=softcap, **options)
+    options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}
+    return attention_with_kv_cache(
+        q, k, v, lengths, sinks, k_scale, v_scale, is_causal=is_causal, scale=scale, softcap=softcap, **options
+    )
 
 
 @overflow_is_inf

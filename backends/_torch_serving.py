@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from ._torch_formats import quantize
 from ._torch_functions import _widened
 
 
@@ -95,33 +96,48 @@ def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
     return seen if right_window is None else seen & (away <= right_window)
 
 
-def kv_cache_append(k_cache, v_cache, k, v, lengths):
+def _in_format(x, scale, cache_dtype):
+    """New keys or values as the cache holds them."""
+    scale = torch.ones((), device=x.device) if scale is None else scale
+    return x if cache_dtype is None else quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths, k_scale=None, v_scale=None, *, cache_dtype=None):
     k_cache, v_cache, n = k_cache.clone(), v_cache.clone(), k.shape[2]
+    k, v = _in_format(k, k_scale, cache_dtype), _in_format(v, v_scale, cache_dtype)
     for row, start in enumerate(lengths.tolist()):
         k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
     return k_cache, v_cache
 
 
 def attention_with_kv_cache(
-    q, k_cache, v_cache, lengths, sinks=None,
-    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+    q, k_cache, v_cache, lengths, sinks=None, k_scale=None, v_scale=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
     slots = k_cache.shape[2]
     beyond = (torch.arange(slots, device=q.device) >= lengths[:, None])[:, None, :, None]  # what lies there is no key
     seen = _slots_seen(lengths, q.shape[2], slots, is_causal, left_window, right_window)
+    if cache_dtype is not None:
+        k_cache, v_cache = k_cache.float(), v_cache.float()
+    if k_scale is not None:
+        k_cache = k_cache * k_scale[..., None, None]
+    if v_scale is not None:
+        v_cache = v_cache * v_scale[..., None, None]
     arrays = (x.masked_fill(beyond, 0) for x in (k_cache, v_cache))
     return attend(q, *arrays, seen, sinks, scale, softcap)[0].to(q.dtype)
 
 
 def paged_attention(
-    q, k_pages, v_pages, block_table, lengths, sinks=None,
-    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+    q, k_pages, v_pages, block_table, lengths, sinks=None, k_scale=None, v_scale=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
     needed = torch.arange(block_table.shape[1], device=q.device) * k_pages.shape[1] < lengths[:, None]
     table = block_table.masked_fill(~needed, 0)
     k, v = (x[table].flatten(1, 2).transpose(1, 2) for x in (k_pages, v_pages))
-    options = {"is_causal": is_causal, "left_window": left_window, "right_window": right_window}
-    return attention_with_kv_cache(q, k, v, lengths, sinks, scale=scale, softcap=softcap, **options)
+    options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}
+    return attention_with_kv_cache(
+        q, k, v, lengths, sinks, k_scale, v_scale, is_causal=is_causal, scale=scale, softcap=softcap, **options
+    )
 
 
 def variable_length_attention(

@@ -9,14 +9,26 @@ import numpy as np
 import onnxruntime
 
 from ._onnxruntime_attention import *
+from ._onnxruntime_formats import *
 from ._onnxruntime_node import run as _run
 from ._onnxruntime_node import run_several as _run_several
 
 framework = "numpy"
 version = f"onnxruntime {onnxruntime.__version__}"
-conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "cache_update": "returned", "all_ignored": "nan"}
+conventions = {
+    "causal_alignment": "top-left",
+    "fully_masked_rows": "zero",
+    "cache_update": "returned",
+    "all_ignored": "nan",
+    "int8_range": "-128",
+    "stored_zero_point": "value",
+}
 
+EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "int8", "uint8")
+carriers = dict.fromkeys(EIGHT_BITS, "codes")
+ROWS = ((None, None), (1, None), (1, 16), (1, 32), (1, 128))  # scales lie along one axis
 FLOATS = ("float64", "float32", "float16")  # bfloat16 has kernels for embedding and layer_norm alone
+RESULTS = ("float32", "bfloat16", "float16")  # rounded from float32
 ATTENTION = {"dtype": FLOATS, "empty": False}  # refused: "Batch size must be greater than 0"
 domain = {
     name: {"dtype": FLOATS}
@@ -34,6 +46,12 @@ domain = {
     "cross_entropy": {"dtype": FLOATS, "empty": False},  # refused: its Reshape of no rows fails
     "rope": {"dtype": FLOATS[1:]},  # RotaryEmbedding is not defined for float64
     "multihead_self_attention": ATTENTION | {"dtype": FLOATS[1:]},
+    "quantize": {"dtype": EIGHT_BITS, "block": ROWS, "scale_dtype": ("float32",), "empty": False},
+    "dequantize": {"q_dtype": EIGHT_BITS, "block": ROWS, "scale_dtype": ("float32",), "dtype": RESULTS, "empty": False},
+    "scaled_matmul": {
+        "a_dtype": ("float32",), "b_dtype": ("uint4",), "block_a": (None,), "block_b": ((1, 16), (1, 32), (1, 128)),
+        "scale_dtype_a": ("float32",), "scale_dtype_b": ("float32",), "dtype": RESULTS, "empty": False,
+    },
 }  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 import torch
 import torch.nn.functional as F
 
+from ._torch_scaled import *
+
 framework = "torch"
 device = "cpu"
 conventions = {
@@ -12,7 +14,10 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
 }
-domain = {"gated_activation": {"activation": ("sigmoid",), "gate": ("second",)}}  # F.glu alone has both halves in one array
+domain = {
+    "gated_activation": {"activation": ("sigmoid",), "gate": ("second",)},  # F.glu alone has both halves in one array
+    "scaled_matmul": SCALED_MM,
+}
 
 
 def linear(x, weight, bias=None):

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import float64
-from ._pages import gathered
+from ._pages import gathered, in_slots
 from .attention_with_kv_cache import attention_with_kv_cache
 
 
@@ -14,12 +14,15 @@ def paged_attention(
     block_table: Any,
     lengths: Any,
     sinks: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     *,
     is_causal: bool = True,
     scale: float | None = None,
     softcap: float | None = None,
     left_window: int | None = None,
     right_window: int | None = None,
+    cache_dtype: str | None = None,
 ) -> Any:
     """Attention with a cache whose slots lie in pages, which a table lists for each row.
 
@@ -27,7 +30,8 @@ def paged_attention(
 
     Shapes
         q (b, h, n, d_k),  k_pages (P, page_size, h_kv, d_k),  v_pages (P, page_size, h_kv, d_v),  block_table (b, pages),
-        lengths (b),  sinks (h)  ->  (b, h, n, d_v)
+        lengths (b),  sinks (h),  k_scale () or (h_kv) or (P, page_size, h_kv),  v_scale () or (h_kv) or (P, page_size, h_kv)
+        ->  (b, h, n, d_v)
     Dtypes
         as the arguments
     Units
@@ -39,9 +43,10 @@ def paged_attention(
         in several rows, and several times in one.
 
     Raises
-        ValueError where h_kv does not divide h.
+        ValueError where h_kv does not divide h, cache_dtype is no format of a cache, or a scale is given without it.
     Choices
         A page is (page_size, h_kv, d), the layout NHD. lengths say how many keys there are, not how many the last page has.
+        Scales are those of attention_with_kv_cache, or lie in pages themselves.
     Source
         Kwon et al. 2023, arXiv:2309.06180, section 4.1.
 
@@ -55,7 +60,8 @@ def paged_attention(
     table, needed = np.asarray(block_table), -(-np.asarray(lengths) // page_size)
     table = np.where(np.arange(table.shape[1]) < needed[:, None], table, 0)
     k, v = (gathered(float64(pages), table) for pages in (k_pages, v_pages))
+    k_scale, v_scale = (x if x is None else in_slots(float64(x), table) for x in (k_scale, v_scale))
     return attention_with_kv_cache(
-        q, k, v, lengths, sinks,
-        is_causal=is_causal, scale=scale, softcap=softcap, left_window=left_window, right_window=right_window,
+        q, k, v, lengths, sinks, k_scale, v_scale, is_causal=is_causal, scale=scale, softcap=softcap,
+        left_window=left_window, right_window=right_window, cache_dtype=cache_dtype,
     )  # fmt: skip

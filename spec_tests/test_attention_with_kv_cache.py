@@ -3,15 +3,19 @@
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_identical, assert_unmoved
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
 from .helpers.attention_inputs import largest_safe_key
 from .helpers.cache_laws import draw_chunks, maybe_not_causal, options_of, other_slots
 from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
+from .operations._caches import SCALES, draw_format, exact_products, hold
 from .operations.attention_with_kv_cache import draw_inputs
 from .trials.invariant import invariant
 
 SOURCE = "FlashAttention's flash_attn_with_kvcache; ONNX Attention-24"
+FLASHINFER = "FlashInfer's k_scale and v_scale; vLLM's quantized KV cache"
+FEW_BITS = ("keyword:cache_dtype",)
+NOT_DOUBLE = ("float32", "bfloat16", "float16")  # nobody keeps numbers in few bits beside float64
 
 ROLLED = 9  # tokens that go through a rolling cache, at most
 
@@ -23,7 +27,7 @@ def slots_beyond(lengths: np.ndarray, slots: int) -> np.ndarray:
 
 def assert_decode_equals_prefill(attention: Operation, draw: Draw, *, bits: bool) -> None:
     """The queries, taken in chunks with the lengths that they then had, give what they give at once."""
-    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention), causal=True)
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention), "cache_dtype", causal=True)
     n = q.shape[2]
     whole = attention(q, k, v, lengths, **keywords)
     for chunk in draw_chunks(draw, n):
@@ -73,7 +77,7 @@ def test_unused_slots_might_be_absent(attention_with_kv_cache: Operation, draw: 
 @invariant("B", source=SOURCE)
 def test_rows_are_separate(attention_with_kv_cache: Operation, draw: Draw) -> None:
     """A row gives what it gives alone: with its own length, and whatever the others' are."""
-    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache), "cache_dtype")
     i = draw.integer(0, len(q) - 1)
     within_domain(draw, b=1)
     alone = attention_with_kv_cache(*(x[i : i + 1] for x in (q, k, v, lengths)), **keywords)
@@ -141,6 +145,59 @@ def test_rolling_cache(attention_with_kv_cache: Operation, kv_cache_append: Oper
             rolled = attention_with_kv_cache(query, *held, np.minimum(lengths + 1, slots), **keywords)
             whole = attention_with_kv_cache(query, k, v, lengths + 1, **keywords, left_window=slots - 1)
             assert_equal(rolled, whole)
+
+
+# --- caches of few bits ---------------------------------------------------------------------------------------------
+
+
+@invariant("B", source=FLASHINFER, needs=FEW_BITS, dtypes=NOT_DOUBLE, cost=2)
+def test_numbers_times_scales(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """A cache of numbers in few bits, and scales that are powers of two, give what a cache of their products gives."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    few_bits = draw_format(draw, k.shape[1], exact=True)
+    caches = []
+    for x, name in zip((k, v), SCALES, strict=True):
+        numbers = hold(draw, x, few_bits, name, head_axis=1)
+        caches.append(exact_products(draw, numbers, few_bits.get(name, 1.0), head_axis=1))
+    (k, k_wide), (v, v_wide) = caches
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords, **few_bits)
+    assert_equal(y, attention_with_kv_cache(q, k_wide, v_wide, lengths, **keywords))
+
+
+@invariant("B", source=FLASHINFER, needs=("keyword:k_scale", "keyword:v_scale", "keyword:scale"), dtypes=NOT_DOUBLE, cost=2)
+def test_scales_move_out(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """A k_scale times 2ʲ beside a scale times 2⁻ʲ changes nothing, and a v_scale times 2ʲ multiplies the result by 2ʲ."""
+    (q, k, v, lengths), _ = draw_inputs(draw)
+    few_bits = draw_format(draw, k.shape[1])
+    k, v = (hold(draw, x, few_bits, name, head_axis=1) for x, name in zip((k, v), SCALES, strict=True))
+    scale, factor = draw.one_of((1.0, 0.125, 0.3)), 2.0 ** draw.one_of((1, 2))
+    k_scale, v_scale = (np.asarray(few_bits.pop(name, 1.0)) for name in SCALES)
+    y = attention_with_kv_cache(q, k, v, lengths, **few_bits, k_scale=k_scale, v_scale=v_scale, scale=scale)
+    changed = {"k_scale": k_scale * factor, "scale": scale / factor}
+    assert_equal(attention_with_kv_cache(q, k, v, lengths, **few_bits, v_scale=v_scale, **changed), y)
+    larger = attention_with_kv_cache(q, k, v, lengths, **few_bits, k_scale=k_scale, v_scale=v_scale * factor, scale=scale)
+    assert_equal(larger, y * exactly(np.asarray(factor)))
+
+
+@invariant("B", source=FLASHINFER, needs=("keyword:k_scale", "keyword:v_scale"), dtypes=NOT_DOUBLE, cost=2)
+def test_scales_of_other_heads(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Other scales of the other heads of a cache do not change what a head gives. Equal scales of all heads give what one number
+    for all gives.
+    """
+    (q, k, v, lengths), _ = draw_inputs(draw)
+    h_kv = k.shape[1]
+    few_bits = {name: x for name, x in draw_format(draw, h_kv).items() if name not in SCALES}
+    scales = {name: draw.rng.choice((0.5, 1.0, 2.0), h_kv) for name in SCALES}
+    k, v = (hold(draw, x, few_bits | scales, name, head_axis=1) for x, name in zip((k, v), SCALES, strict=True))
+    y = attention_with_kv_cache(q, k, v, lengths, **few_bits, **scales)
+    here = np.arange(h_kv) == draw.integer(0, h_kv - 1)
+    others = {name: np.where(here, x, x * draw.rng.choice((2.0, 4.0), h_kv)) for name, x in scales.items()}
+    of_head = np.broadcast_to(np.repeat(here, q.shape[1] // h_kv)[:, None, None], y.value.shape)
+    assert_unmoved(attention_with_kv_cache(q, k, v, lengths, **few_bits, **others), y, of_head)
+    equal = {name: np.full(h_kv, x[0]) for name, x in scales.items()}
+    one = {name: np.asarray(x[0]) for name, x in scales.items()}
+    for_all = attention_with_kv_cache(q, k, v, lengths, **few_bits, **one)
+    assert_equal(attention_with_kv_cache(q, k, v, lengths, **few_bits, **equal), for_all)
 
 
 # --- conventions, and a level ---------------------------------------------------------------------------------------

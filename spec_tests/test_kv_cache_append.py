@@ -1,21 +1,21 @@
 """What must hold of kv_cache_append."""
 
-from typing import Any
-
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_identical
+from .helpers.assertions import assert_identical, assert_true, assert_unmoved
+from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
-from .operations.kv_cache_append import arguments
+from .operations._caches import SCALES, draw_format, exact_products, hold
+from .operations.kv_cache_append import draw_inputs
+from .specification.narrow_formats import NARROW_FORMATS
 from .trials.invariant import invariant
 
 SOURCE = "ONNX TensorScatter-24; vLLM's reshape_and_cache"
-
-
-def draw_call(draw: Draw) -> tuple[Any, ...]:
-    """Draw the two caches, new keys and values, and lengths."""
-    return arguments(draw)[0]
+FP8 = "Micikevicius et al. 2022, arXiv:2209.05433, section 3"
+FEW_BITS = ("keyword:cache_dtype",)
+DTYPES = ("float32", "bfloat16", "float16")  # of what is quantized
+BEYOND = np.array([1.0, 1.002, 1.03, 1.036, 1.1, 1.5, 2.0, 2.7, 256.0])  # times the largest number of a format
 
 
 def slots_written(lengths: np.ndarray, n: int, slots: int) -> np.ndarray:
@@ -26,26 +26,27 @@ def slots_written(lengths: np.ndarray, n: int, slots: int) -> np.ndarray:
 @invariant("E", source=SOURCE)
 def test_one_after_the_other(kv_cache_append: Operation, draw: Draw) -> None:
     """Appending some keys and then others is appending all of them at once."""
-    k_cache, v_cache, k, v, lengths = draw_call(draw)
+    (k_cache, v_cache, k, v, lengths), keywords = draw_inputs(draw)
     n = k.shape[2]
     first = draw.integer(0, n)
     within_domain(draw, n=first)
     within_domain(draw, n=n - first)
-    half = kv_cache_append(k_cache, v_cache, k[:, :, :first], v[:, :, :first], lengths)
+    half = kv_cache_append(k_cache, v_cache, k[:, :, :first], v[:, :, :first], lengths, **keywords)
     stored = (np.asarray(x.value) for x in half)
-    both = kv_cache_append(*stored, k[:, :, first:], v[:, :, first:], lengths + first)
-    for one, other in zip(both, kv_cache_append(k_cache, v_cache, k, v, lengths), strict=True):
-        assert_identical(one, other)
+    both = kv_cache_append(*stored, k[:, :, first:], v[:, :, first:], lengths + first, **keywords)
+    for one, other in zip(both, kv_cache_append(k_cache, v_cache, k, v, lengths, **keywords), strict=True):
+        assert_unmoved(one, other)
 
 
 @invariant("E", source=SOURCE, about_state=True)
 def test_other_slots_keep_their_bits(kv_cache_append: Operation, draw: Draw) -> None:
     """Every slot that is not written keeps its bits, whatever it holds: NaN, infinities, other numbers."""
-    k_cache, v_cache, k, v, lengths = draw_call(draw)
+    (k_cache, v_cache, k, v, lengths), keywords = draw_inputs(draw)
     others = ~slots_written(lengths, k.shape[2], k_cache.shape[2])[:, None, :, None]
-    rubbish = draw.one_of((np.nan, np.inf, draw.format.max, -0.0))
+    f = NARROW_FORMATS.get(keywords.get("cache_dtype", ""))
+    rubbish = draw.one_of((np.nan, np.inf, draw.format.max, -0.0) if f is None else (f.numbers[-1], f.max, f.least))
     spoiled = [np.where(others & (draw.rng.random(x.shape) < 0.5), rubbish, x) for x in (k_cache, v_cache)]
-    for result, was in zip(kv_cache_append(*spoiled, k, v, lengths), spoiled, strict=True):
+    for result, was in zip(kv_cache_append(*spoiled, k, v, lengths, **keywords), spoiled, strict=True):
         where = np.broadcast_to(others, was.shape)
         assert_identical(result.value[where], was[where])
 
@@ -53,7 +54,7 @@ def test_other_slots_keep_their_bits(kv_cache_append: Operation, draw: Draw) -> 
 @invariant("E", source=SOURCE)
 def test_new_slots_hold_the_new_keys(kv_cache_append: Operation, draw: Draw) -> None:
     """Slots lengths … lengths + n − 1 of each row hold its new keys and values, in order, whatever the lengths of others."""
-    k_cache, v_cache, k, v, lengths = draw_call(draw)
+    (k_cache, v_cache, k, v, lengths), _ = draw_inputs(draw, few_bits=False)
     results = kv_cache_append(k_cache, v_cache, k, v, lengths)
     for result, new in zip(results, (k, v), strict=True):
         for row, length in enumerate(lengths):
@@ -63,9 +64,50 @@ def test_new_slots_hold_the_new_keys(kv_cache_append: Operation, draw: Draw) -> 
 @invariant("E", source=SOURCE)
 def test_nothing_appended(kv_cache_append: Operation, draw: Draw) -> None:
     """Appending no keys changes nothing, also to a full cache."""
-    k_cache, v_cache, k, v, lengths = draw_call(draw)
+    (k_cache, v_cache, k, v, lengths), keywords = draw_inputs(draw)
     within_domain(draw, n=0)
     lengths = np.where(draw.rng.random(len(lengths)) < 0.5, k_cache.shape[2], lengths)
-    results = kv_cache_append(k_cache, v_cache, k[:, :, :0], v[:, :, :0], lengths)
+    results = kv_cache_append(k_cache, v_cache, k[:, :, :0], v[:, :, :0], lengths, **keywords)
     for result, was in zip(results, (k_cache, v_cache), strict=True):
         assert_identical(result, was)
+
+
+# --- caches of few bits ---------------------------------------------------------------------------------------------
+
+
+@invariant("E", source=FP8, needs=FEW_BITS, dtypes=DTYPES)
+def test_few_bits_lose_nothing(kv_cache_append: Operation, draw: Draw) -> None:
+    """Keys and values that are numbers of the format times scales, which are powers of two, are held as these numbers."""
+    (k_cache, v_cache, k, v, lengths), _ = draw_inputs(draw, few_bits=False)
+    keywords = draw_format(draw, k.shape[1], exact=True)
+    few = [hold(draw, x, keywords, name, head_axis=1) for x, name in zip((k_cache, v_cache, k, v), 2 * SCALES, strict=True)]
+    whole = [np.maximum(x, -127.0) if keywords["cache_dtype"] == "int8" else x for x in few[2:]]  # some code has no -128
+    scales = [keywords.get(name, 1.0) for name in SCALES]
+    new = [exact_products(draw, x, scale, head_axis=1) for x, scale in zip(whole, scales, strict=True)]
+    results = kv_cache_append(*few[:2], *(product for _, product in new), lengths, **keywords)
+    for result, (numbers, _) in zip(results, new, strict=True):
+        for row, length in enumerate(lengths):
+            assert_identical(result.value[row, :, length : length + k.shape[2]], numbers[row])
+
+
+@invariant("E", source=FP8, needs=FEW_BITS, dtypes=DTYPES)
+def test_saturation(kv_cache_append: Operation, draw: Draw) -> None:
+    """Finite keys and values beyond the largest number times the scale are held as this number: never NaN, never an infinity."""
+    (k_cache, v_cache, k, v, lengths), keywords = draw_inputs(draw, few_bits=True)
+    f, scales = NARROW_FORMATS[keywords["cache_dtype"]], [np.asarray(keywords.get(name, 1.0)) for name in SCALES]
+    new = [draw.rng.choice(BEYOND, x.shape) * f.max * np.reshape(s, (-1, 1, 1)) for x, s in zip((k, v), scales, strict=True)]
+    new = [draw.format.round(np.minimum(x, draw.format.max)) * draw.rng.choice((1.0, -1.0), x.shape) for x in new]
+    results = kv_cache_append(k_cache, v_cache, *new, lengths, **keywords)
+    for result, x, s in zip(results, new, scales, strict=True):
+        far = np.abs(x) >= 1.01 * f.max * np.reshape(s, (-1, 1, 1))
+        for row, length in enumerate(lengths):
+            held = result.value[row, :, length : length + k.shape[2]]
+            assert_true(bool(np.all(np.isfinite(held))), "a finite number became NaN or an infinity")
+            sizes = np.minimum(np.abs(held), f.max)  # int8 may have -128
+            assert_identical(np.where(far[row], sizes, 0.0), np.where(far[row], f.max, 0.0))
+
+
+@invariant("E", needs=FEW_BITS, dtypes=DTYPES)
+def test_int8_range(kv_cache_append: Operation, draw: Draw) -> None:
+    """The smallest integer that a cache in int8 holds is -128, or -127."""
+    assert_convention(kv_cache_append, draw, "int8_range")

@@ -40,7 +40,7 @@ def slots_in_use(table: np.ndarray, lengths: np.ndarray, pages: int, page_size: 
 def test_is_attention_to_the_gathered_keys(paged_attention: Operation, attention_with_kv_cache: Operation, draw: Draw) -> None:
     """It is the backend's own attention to a cache in which the pages lie one after the other."""
     common = [name for name in options_of(paged_attention) if attention_with_kv_cache.accepts(name)]
-    (q, k, v, table, lengths), keywords = draw_inputs(draw, *common)
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *common, "cache_dtype")
     alike = attention_with_kv_cache(q, gather(k, table), gather(v, table), lengths, **keywords)
     assert_equal(paged_attention(q, k, v, table, lengths, **keywords), alike)
 

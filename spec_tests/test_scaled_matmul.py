@@ -92,6 +92,27 @@ def test_exact_integers(scaled_matmul: Operation, draw: Draw) -> None:
     assert_identical(y, draw.format.round(y.call.value))
 
 
+@invariant("B", source=GPTQ, cost=2)
+def test_is_linear_of_the_dequantized_weight(
+    scaled_matmul: Operation, dequantize: Operation, linear: Operation, draw: Draw
+) -> None:
+    """A wide operand times integers in few bits is the backend's own linear with the weight that its own dequantize gives. Scales
+    are powers of two, so that the dtype holds this weight.
+    """
+    product = draw_product(draw, a=(draw.operation.dtype,), b=INTEGERS)
+    (a, b), given = draw_inputs(draw, product, exact=True)
+    scale, zero_point = given["scale_b"], given.get("zero_point_b", 0) if product.b.dtype != "uint4" else 0
+    given = {name: x for name, x in given.items() if not name.startswith(("bias", "zero_point", "global"))}
+    shift = {} if np.ndim(zero_point) == 0 else {"zero_point": zero_point}
+    zeros = np.broadcast_to(spread(np.zeros(scale.shape) + zero_point, product.b.block, b.shape), b.shape)
+    exact = (b - zeros) * spread(scale, product.b.block, b.shape)
+    b = np.where(draw.format.round(exact) == exact, b, zeros)
+    dtype = {"dtype": draw.operation.dtype} if dequantize.accepts("dtype") else {}
+    weight = dequantize(b, scale, q_dtype=product.b.dtype, block=product.b.block, **shift, **dtype)
+    y = scaled_matmul(a, b, **given, **{f"{name}_b": x for name, x in shift.items()})
+    assert_equal(y, linear(a, weight.value))
+
+
 @invariant("E", source=MX)
 def test_powers_of_two(scaled_matmul: Operation, draw: Draw) -> None:
     """A scale of one operand that is 2ᵏ times as large gives results 2ᵏ times as large, bit for bit."""

@@ -210,7 +210,7 @@ VALUES: dict[str, Any] = {
     "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",), "q_dtype": ("int8",),
     "a_dtype": ("float8_e4m3fn",), "b_dtype": ("int8",), "block_a": ((1, 16),), "block_b": ((3, 1),),
     "scale_dtype_a": ("float32",), "scale_dtype_b": ("float32",), "scaled_matmul.dtype": ("float32",),
-    "order": ("awq",), "signed": (True,),
+    "order": ("awq",), "signed": (True,), "cache_dtype": ("int8",),
     "dequantize.dtype": ("float32",), "scale_rounding": ("floor",), "symmetric": (True,), "dynamic_quantize.eps": (0.0,),
     "mscale": (0.5,), "mscale_all_dim": (0.25,), "padding_idx": (0,),
     "clip_low": (0.1,), "clip_high": (0.28,), "ratio_limit": (3.0,), "kl_weight": (0.1,), "horizon": (64,),

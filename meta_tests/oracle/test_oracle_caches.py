@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
+from reference_numpy.kv_cache_append import kv_cache_append
 from reference_numpy.paged_attention import paged_attention
 from reference_numpy.variable_length_attention import variable_length_attention
 
@@ -95,3 +96,59 @@ def test_variable_length_attention(options: dict[str, Any], sinks: bool) -> None
                 np.reshape(np.array(attend_row(*arrays, sink, own), dtype=object), (H, b - a, D_V)).swapaxes(0, 1).ravel()
             )
     assert_within(out, exact, limits(out, v))
+
+
+SCALES = ((), (H_KV,), "each slot")
+
+
+def draw_scales(shape: Any, slots: tuple[int, ...], seed: int) -> Any:
+    """Return scales of this shape, or one for each slot of each head, as such and as they multiply the cache."""
+    scale = 2.0 ** rng(seed).uniform(-2, 2, slots if shape == "each slot" else shape)
+    if shape == "each slot":
+        return scale, scale[..., None]
+    return scale, scale[..., None, None] if slots[-1] != H_KV else np.expand_dims(scale, -1)
+
+
+@pytest.mark.parametrize("shape", SCALES, ids=str)
+def test_scales_of_a_cache(shape: Any) -> None:
+    """Numbers of int8 times their scales, in rows and in pages."""
+    r, n, lengths = rng(35), 2, np.array([5, 6, 3])
+    q = r.standard_normal((3, H, n, D_K))
+    k, v = (r.integers(-128, 128, (3, H_KV, 6, d)).astype(float) for d in (D_K, D_V))
+    (k_scale, k_wide), (v_scale, v_wide) = (draw_scales(shape, (3, H_KV, 6), seed) for seed in (36, 37))
+    found = attention_with_kv_cache(q, k, v, lengths, k_scale=k_scale, v_scale=v_scale, scale=0.01, cache_dtype="int8")
+    whole = attention_with_kv_cache(q, k * k_wide, v * v_wide, lengths, scale=0.01)
+    np.testing.assert_array_equal(found, whole)
+    table = np.array([[4, 1, 0], [2, 4, 3], [0, 3, 0]])
+    k, v = (r.integers(-128, 128, (5, 2, H_KV, d)).astype(float) for d in (D_K, D_V))
+    (k_scale, k_wide), (v_scale, v_wide) = (draw_scales(shape, (5, 2, H_KV), seed) for seed in (38, 39))
+    scales = {"k_scale": k_scale, "v_scale": v_scale}
+    found = paged_attention(q, k, v, table, lengths, **scales, scale=0.01, cache_dtype="int8")
+    np.testing.assert_array_equal(found, paged_attention(q, k * k_wide, v * v_wide, table, lengths, scale=0.01))
+
+
+@pytest.mark.parametrize("shape", SCALES, ids=str)
+def test_new_keys_are_quantized(shape: Any) -> None:
+    """The slot of each new key has the number that is nearest to its quotient, and others keep theirs."""
+    r, lengths = rng(40), np.array([0, 3])
+    caches = [r.integers(-128, 128, (2, H_KV, 5, d)).astype(float) for d in (D_K, D_V)]
+    new = [100 * r.standard_normal((2, H_KV, 2, d)) for d in (D_K, D_V)]
+    scales = [draw_scales(shape, (2, H_KV, 5), seed) for seed in (41, 42)]
+    found = kv_cache_append(*caches, *new, lengths, *(scale for scale, _ in scales), cache_dtype="int8")
+    for held, cache, x, (_, wide) in zip(found, caches, new, scales, strict=True):
+        for b, h, slot, i in np.ndindex(cache.shape):
+            token = slot - lengths[b]
+            s = np.broadcast_to(wide, cache.shape)[b, h, slot, i]
+            expected = round(min(max(x[b, h, token, i] / s, -128), 127)) if 0 <= token < 2 else cache[b, h, slot, i]
+            assert held[b, h, slot, i] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"cache_dtype": "int4"}, "is unknown"), ({"k_scale": 1.0}, "without cache_dtype")]
+)
+def test_wrong_formats_of_caches_are_named(options: dict[str, Any], words: str) -> None:
+    q, cache, lengths = np.ones((1, 1, 1, 1)), np.ones((1, 1, 1, 1)), np.zeros(1, dtype=int)
+    with pytest.raises(ValueError, match=words):
+        attention_with_kv_cache(q, cache, cache, lengths, **options)
+    with pytest.raises(ValueError, match=words):
+        kv_cache_append(cache, cache, q, q, lengths, **options)

@@ -15,8 +15,6 @@ import numpy as np
 
 from ..specification.formats import Arithmetic
 
-UNCERTAIN = 2.0**-16  # the relative error beyond which nothing is claimed of what hangs on a result that was not returned
-
 _answers: ContextVar[Mapping[str, np.ndarray]] = ContextVar("answers", default=MappingProxyType({}))
 
 
@@ -42,12 +40,18 @@ class JudgedAtAnswers:
         return self.at(np.where(where, middle, self.value), np.where(where, radius, self.error))  # type: ignore[attr-defined]
 
     def answered(self, name: str, least: float, roundings: int) -> Self:
-        """Return what was returned. Nothing is claimed of what hangs on an answer that cannot be right."""
+        """Return what was returned, or what is derived where nothing was. Nothing is claimed of what hangs on a wrong answer.
+
+        Other results are divided by the answer, which is exact if it is a power of two. Code may divide by what it rounded to
+        this answer, too: by another number, or by its reciprocal. These are exact if that number is the same power of two.
+        It is A / qmax, where A has at most 24 bits and qmax 16: unless it is a power of two, it lies 2^-24 or more away from any,
+        relatively, so that its value in float64 is one only if it is.
+        """
         found = _answers.get().get(name)
         if found is None or found.shape != self.value.shape:
-            known = self.error <= UNCERTAIN * np.abs(self.value)
-            return self.at(self.value, np.where(known, self.error, np.inf))  # type: ignore[attr-defined]
+            return self.at(self.value, self.error)  # type: ignore[attr-defined]
         valid = np.isfinite(found) & (found >= least)
-        is_power = (np.abs(np.frexp(found)[0]) == 0.5) & (found != self.value) & (self.error > 0)
-        error = np.where(is_power, np.expm1(roundings * np.log1p(self.arithmetic.compute.u)) * np.abs(found), 0.0)
+        is_rounded_to_power = (np.abs(np.frexp(found)[0]) == 0.5) & (found != self.value)
+        units = np.expm1(roundings * np.log1p(self.arithmetic.compute.u))
+        error = np.where(is_rounded_to_power, units * np.abs(found), 0.0)
         return self.at(np.where(valid, found, self.value), np.where(valid, error, np.inf))  # type: ignore[attr-defined]

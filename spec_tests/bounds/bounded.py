@@ -153,29 +153,28 @@ class Bounded(MakesChoices, JudgedAtAnswers, Recurs, np.lib.mixins.NDArrayOperat
 
     def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Bounded:
         """Divide. A given divisor is never flushed to zero, so that of its error only the part that is no flush counts."""
-        divisor, relative = join_given(divisors, self.arithmetic.compute)
-        quotient = self.value / divisor
-        own = error_of_given(quotient, divisor, relative, roundings, self.arithmetic.compute)
-        return self.at(quotient, self.error / np.abs(divisor) + own)
+        divisor, _, enlarged = join_given(divisors, self.arithmetic.compute)
+        quotient, inherited = self.value / divisor, self.error / np.abs(divisor)
+        return self.at(quotient, error_of_given(quotient, inherited, divisor, enlarged, roundings, self.arithmetic.compute))
 
     def product(self, factors: tuple[Any, ...], roundings: int) -> Bounded:
         """Multiply. A given factor is never flushed to zero. Nothing is claimed where the product overflows."""
-        factor, relative = join_given(factors, self.arithmetic.compute)
-        product = self.value * factor
-        error = self.error * np.abs(factor) + error_of_given(product, factor, relative, roundings, self.arithmetic.compute)
+        factor, enlarged, _ = join_given(factors, self.arithmetic.compute)
+        product, inherited = self.value * factor, self.error * np.abs(factor)
+        error = error_of_given(product, inherited, factor, enlarged, roundings, self.arithmetic.compute)
         overflows = (np.abs(product) + error > self.arithmetic.compute.max) & np.isfinite(self.value)
         return self.at(product, np.where(overflows, np.inf, error))
 
     def contracted(self, other: Any, factors: Any, sizes: Any, roundings: int) -> Bounded:
         """Multiply, with the roundings of sums that are taken apart. What the operands inherit passes through."""
         compute, b = self.arithmetic.compute, other if isinstance(other, Bounded) else self.at(other, 0.0)
-        factor, relative = join_given(tuple(factors), compute)
+        factor, enlarged, _ = join_given(tuple(factors), compute)
         size, terms = contract_sizes(sizes, compute)
         inherited = np.abs(self.value) @ np.swapaxes(b.error, -1, -2) + self.error @ np.swapaxes(
             np.abs(b.value) + b.error, -1, -2
         )
         value = (self.value @ np.swapaxes(b.value, -1, -2)) * factor
-        own = (roundings * compute.u + relative) * size + terms
+        own = (roundings * compute.u + enlarged) * size + terms
         narrow = self.arithmetic.step_storage
         if narrow is not None:  # each operand, its scale and their product may be stored, and each global scale
             own = own + (6 + 2 * len(factors)) * narrow.u * size

@@ -39,7 +39,12 @@ class ArrayFormats:
     def named_format(self, name: str, keywords: Mapping[str, Any]) -> Format | None:
         """Return the format of an argument or a result that a keyword names, None if none does."""
         keyword = self.spec.declaration.formats.get(name)
-        return None if keyword is None else find_format(keywords.get(keyword, self.spec.defaults.get(keyword)))
+        format_name = None if keyword is None else keywords.get(keyword, self.spec.defaults.get(keyword))
+        return None if format_name is None else find_format(format_name)
+
+    def rounds_to_few_bits(self, keywords: Mapping[str, Any]) -> bool:
+        """Whether a result is of few bits: an operation that only moves numbers rounds new ones to such a format."""
+        return any(isinstance(self.named_format(name, keywords), NarrowFormat) for name in self.spec.results)
 
     def carrier(self, name: str, keywords: Mapping[str, Any]) -> Carrier | None:
         """Return how an argument or a result of few bits is carried, None if it is not of few bits."""

@@ -268,6 +268,7 @@ class Call:
         exact: the values of the other equation in float64. With them, its error is derived only as far as a question needs it.
         """
         op = self.operation
+        precision = "fused" if precision == "exact" and op.rounds_to_few_bits(self.keywords) else precision
         if precision == "exact":
             with ignored_float_errors():
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds.bounded import Bounded
 from ..implementation.backend import Backend
 from ..specification.conventions import UPDATE
 from .call import Call
@@ -33,8 +32,8 @@ def settle_update(call: Call, result: Any, given: dict[str, Any]) -> Any:
         return result
     others = [name for name in operation.spec.results if name not in given]
     is_whole = result is not None and not _has_others_alone(framework, result, len(others))
-    written = {name: framework.numpy(x) for name, x in given.items()}
-    before = {name: x.value if isinstance(x := call.named[name], Bounded) else x for name in given}
+    written = {name: _read(call, name, x) for name, x in given.items()}
+    before = {name: _as_given(call, name) for name in given}
     changed = any(not np.array_equal(x, before[name], equal_nan=True) for name, x in written.items())
     known = known_update(operation.backend, operation.name)
     if is_whole and not changed:
@@ -53,7 +52,7 @@ def settle_update(call: Call, result: Any, given: dict[str, Any]) -> Any:
         return result
     if is_whole:
         returned = operation.by_name(result)
-        _require_same(framework, {name: x for name, x in returned.items() if name in given}, written)
+        _require_same(call, {name: x for name, x in returned.items() if name in given}, written)
     else:
         returned = dict(zip(others, result if isinstance(result, list | tuple) else [result], strict=False))
     return tuple(given[name] if name in given else returned[name] for name in operation.spec.results)
@@ -66,8 +65,21 @@ def _has_others_alone(framework: Any, result: Any, count: int) -> bool:
     return count == 1 and framework.is_array(result)
 
 
-def _require_same(framework: Any, returned: dict[str, Any], written: dict[str, np.ndarray]) -> None:
+def _as_given(call: Call, name: str) -> Any:
+    """Return the numbers that an argument holds. A format of few bits may lack some that are drawn, such as infinities."""
+    x, carrier = getattr(call.named[name], "value", call.named[name]), call.operation.carrier(name, call.keywords)
+    return carrier.load(carrier.store(x)) if carrier else x
+
+
+def _read(call: Call, name: str, x: Any) -> Any:
+    """Return the numbers of an array, those that its codes stand for where it holds codes."""
+    values, carrier = call.operation.backend.framework.numpy(x), call.operation.carrier(name, call.keywords)
+    return carrier.load(values) if carrier else values
+
+
+def _require_same(call: Call, returned: dict[str, Any], written: dict[str, np.ndarray]) -> None:
     """Raise a Violation unless what is returned is what was written."""
+    framework = call.operation.backend.framework
     for name, x in returned.items():
-        if not framework.is_array(x) or not np.array_equal(framework.numpy(x), written[name], equal_nan=True):
+        if not framework.is_array(x) or not np.array_equal(_read(call, name, x), written[name], equal_nan=True):
             raise Violation(f"{name} was written to, and another array is returned", [("decides", "cache_update")])

@@ -35,6 +35,10 @@ def _by_index(index: Callable[[int, int], Any]) -> Callable[[Any, Any, Any], Any
 
 from_the_end = _by_index(lambda length, size: (np.arange(length) + -length % size) // size)  # the first block is the short one
 split_evenly = _by_index(lambda length, size: np.arange(length) * -(-length // size) // max(length, 1))
+# The last block begins early, so that it is as long as the others.
+slid_back = _by_index(
+    lambda length, size: np.where(np.arange(length) >= length - size, (length - 1) // size, np.arange(length) // size)
+)
 
 
 def across_rows(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:

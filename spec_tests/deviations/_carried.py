@@ -17,15 +17,19 @@ from ..specification.registry import Specification
 CARRIERS = MappingProxyType(dict.fromkeys(NATIVE_DTYPES, CODES))
 
 
-def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the equation on codes: it gets the numbers that they stand for, and its results become codes."""
+def with_codes(spec: Specification, equation: Callable[..., Any], store: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return the equation on codes: it gets the numbers that they stand for, and its results become codes.
+
+    Results whose format no keyword names are stored otherwise.
+    """
     formats = spec.declaration.formats
     if not formats:
         return equation
 
     def find(name: str, keywords: Mapping[str, Any]) -> NarrowFormat | None:
         keyword = formats.get(name)
-        f = find_format(keywords.get(keyword, spec.defaults.get(keyword))) if keyword else None
+        format_name = keywords.get(keyword, spec.defaults.get(keyword)) if keyword else None
+        f = find_format(format_name) if format_name else None
         return f if isinstance(f, NarrowFormat) else None
 
     def decode(name: str, x: Any, keywords: Mapping[str, Any]) -> Any:
@@ -38,7 +42,8 @@ def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..
     def encode(name: str, y: Any, keywords: Mapping[str, Any]) -> Any:
         f = find(name, keywords)
         if f is None:
-            return _in_dtype(y, keywords.get(formats.get(name, ""), spec.defaults.get(formats.get(name, ""))))
+            dtype = keywords.get(formats.get(name, ""), spec.defaults.get(formats.get(name, "")))
+            return store(y) if dtype is None else _in_dtype(y, dtype)
         return Carrier(f, CODES).store(_fit(f, np.asarray(y, dtype=np.float64)))
 
     def on_codes(*arguments: Any, **keywords: Any) -> Any:
@@ -53,10 +58,8 @@ def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..
     return on_codes
 
 
-def _in_dtype(y: Any, name: str | None) -> Any:
+def _in_dtype(y: Any, name: str) -> Any:
     """Return a result in the dtype that a keyword names, rounded once."""
-    if name is None:
-        return y
     rounded = FORMATS[name].round(np.asarray(y, dtype=np.float64))
     return rounded.astype(importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name)
 

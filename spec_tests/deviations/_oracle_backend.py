@@ -116,7 +116,7 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
         evaluate = apply_conventions(prepare(name, equation, storage), name, OracleBackend.conventions)
         if spec.declaration.formats:
             with np.errstate(all="ignore"):
-                on_codes = with_codes(spec, evaluate)
+                on_codes = with_codes(spec, evaluate, store)
                 return on_codes(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))

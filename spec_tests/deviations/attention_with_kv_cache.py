@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._caches import dequantized
 from reference_numpy._heads import seen_slots
-from reference_numpy._marks import float64
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
 from reference_numpy.grouped_query_attention import grouped_query_attention
 
@@ -21,7 +21,7 @@ EMPTY_CACHE = (
 def attend(q: Any, k: Any, v: Any, seen: Any, sinks: Any, options: dict[str, Any]) -> Any:
     """Return attention where each query sees these slots."""
     shown = np.any(seen, axis=(1, 2))[:, None, :, None]
-    v = np.where(shown, float64(v), 0.0)
+    k, v = dequantized(k, options.get("k_scale")), np.where(shown, dequantized(v, options.get("v_scale")), 0.0)
     return grouped_query_attention(q, k, v, seen, sinks, scale=options.get("scale"), softcap=options.get("softcap"))
 
 

@@ -8,13 +8,15 @@ from reference_numpy._marks import product
 from reference_numpy._narrow import INTEGERS, spread
 from reference_numpy.dequantize import dequantize
 from spec_tests.specification.formats import FORMATS
+from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 from . import deviation
-from ._blocks import across_rows, from_the_end, split_evenly, spread_first, spread_largest, transposed
+from ._blocks import across_rows, from_the_end, slid_back, split_evenly, spread_first, spread_largest, transposed
 from ._dequantized import redequantize
 from ._steps import make_rounder
 
 FLASHINFER_SCALE = ("https://github.com/flashinfer-ai/flashinfer/pull/4023",)
+VLLM_SCALES = ("https://github.com/vllm-project/vllm/pull/43557",)
 AITER_SCALES = ("https://github.com/ROCm/aiter/pull/1258",)
 TILE_INDEX = ("https://github.com/tile-ai/TileOPs/pull/1666",)
 FLASHINFER_LAYOUT = ("https://github.com/flashinfer-ai/flashinfer/issues/2147",)
@@ -173,6 +175,18 @@ def largest_scale_is_infinite(*arrays: Any, **options: Any) -> Any:
     return _scaled_by(*arrays, **options, scale_of=lambda scale: np.where(scale == 2.0**127, np.inf, scale))
 
 
+@deviation("reference", seen=VLLM_SCALES)
+def power_of_two_read_as_float8(*arrays: Any, **options: Any) -> Any:
+    """codes of scales in float8_e8m0fnu are read as those of float8_e4m3fn: NVFP4's scales on the path of MXFP4.
+
+    Shows: scales in float8_e8m0fnu. Hides: other scales.
+    """
+    if options.get("scale_dtype") != "float8_e8m0fnu":
+        return redequantize(*arrays, **options)
+    written, read = NARROW_FORMATS["float8_e8m0fnu"], NARROW_FORMATS["float8_e4m3fn"]
+    return _scaled_by(*arrays, **options, scale_of=lambda scale: read.decode(written.encode(scale)))
+
+
 @deviation("reference", kind="arithmetic")
 def scale_in_bfloat16(*arrays: Any, **options: Any) -> Any:
     """scales are rounded to bfloat16.
@@ -216,6 +230,15 @@ def axis_split_evenly(*arrays: Any, **options: Any) -> Any:
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
     return redequantize(*arrays, **options, spread_scale=split_evenly)
+
+
+@deviation("reference")
+def last_block_slid_back(*arrays: Any, **options: Any) -> Any:
+    """the last block begins early, so that it is as long as the others, and its scale is used from there on.
+
+    Shows: an axis that is no multiple of its block. Hides: any other.
+    """
+    return redequantize(*arrays, **options, spread_scale=slid_back)
 
 
 @deviation("reference")

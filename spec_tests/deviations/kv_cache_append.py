@@ -1,12 +1,33 @@
 """What goes wrong when keys are appended to a cache: where they are written, and what else is."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from reference_numpy._caches import quantized
 from reference_numpy.kv_cache_append import kv_cache_append
 
 from . import deviation
+
+
+def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the equation with caches of few bits: it writes keys and values as these hold them."""
+
+    def evaluate(
+        k_cache: Any,
+        v_cache: Any,
+        k: Any,
+        v: Any,
+        lengths: Any,
+        k_scale: Any = None,
+        v_scale: Any = None,
+        cache_dtype: Any = None,
+    ) -> Any:
+        k, v = (quantized(x, scale, lengths, cache_dtype) for x, scale in ((k, k_scale), (v, v_scale)))
+        return equation(k_cache, v_cache, k, v, lengths)
+
+    return evaluate
 
 
 def write(cache: Any, new: Any, starts: Any, *, wrap: bool = False) -> Any:

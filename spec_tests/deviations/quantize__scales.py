@@ -8,7 +8,7 @@ from reference_numpy._marks import quotient
 from reference_numpy.quantize import quantize
 
 from . import deviation
-from ._blocks import across_rows, from_the_end, split_evenly, spread_first, spread_largest
+from ._blocks import across_rows, from_the_end, slid_back, split_evenly, spread_first, spread_largest
 from ._quantized import requantize
 
 FLASHINFER_SCALE = ("https://github.com/flashinfer-ai/flashinfer/pull/4023",)
@@ -115,6 +115,15 @@ def axis_split_evenly(*arrays: Any, **options: Any) -> Any:
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
     return requantize(*arrays, **options, spread_scale=split_evenly)
+
+
+@deviation("reference")
+def last_block_slid_back(*arrays: Any, **options: Any) -> Any:
+    """the last block begins early, so that it is as long as the others, and its scale is used from there on.
+
+    Shows: an axis that is no multiple of its block. Hides: any other.
+    """
+    return requantize(*arrays, **options, spread_scale=slid_back)
 
 
 @deviation("reference")

@@ -6,13 +6,14 @@ import numpy as np
 
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
 from spec_tests.inputs.draw import SMALL, Draw
+from spec_tests.operations._caches import draw_format, has_narrow_caches, hold
 from spec_tests.operations._serving import WINDOWS, draw_options, draw_sinks
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count, draw_slots
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 from spec_tests.specification.declaration import Declaration
 
-OPTIONAL = ("sinks", "scale", "softcap", *WINDOWS)
+OPTIONAL = ("sinks", "scale", "softcap", *WINDOWS, "cache_dtype")
 
 QUERIES = (1, 2, 1, 3, 4, 8, 16)
 
@@ -31,11 +32,11 @@ def draw_sizes(draw: Draw) -> dict[str, int]:
 
 def draw_keywords(draw: Draw, sizes: dict[str, int], *optional: str, causal: bool) -> dict[str, Any]:
     """Draw some of the optional keywords, and is_causal if the function takes it and the default is not drawn."""
-    used = draw.variants(*optional)
+    used = draw.variants(*(name for name in optional if name != "cache_dtype" or has_narrow_caches(draw)))
     keywords = draw_options(draw, used, sizes["M"]) | draw.keyword("is_causal", (causal, causal, not causal))
     if "sinks" in used:
         keywords["sinks"] = draw_sinks(draw, sizes["h"])
-    return keywords
+    return keywords | (draw_format(draw, sizes["h_kv"]) if "cache_dtype" in used else {})
 
 
 def shortest_length(keywords: dict[str, Any], n: int, *, causal: bool = True) -> int:
@@ -46,11 +47,12 @@ def shortest_length(keywords: dict[str, Any], n: int, *, causal: bool = True) ->
     return n if keywords.get("is_causal", causal) or windowed else 1
 
 
-def draw_cache(draw: Draw, sizes: dict[str, int]) -> tuple[np.ndarray, ...]:
-    """Draw queries and the two arrays of a cache."""
+def draw_cache(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    """Draw queries and the two arrays of a cache, in the format that the keywords name."""
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["b"], s["h_kv"], s["M"], s["d_k"]))
-    return q, k, draw.vectors((s["b"], s["h_kv"], s["M"], s["d_v"]))
+    v = draw.vectors((s["b"], s["h_kv"], s["M"], s["d_v"]))
+    return q, hold(draw, k, keywords, "k_scale", head_axis=1), hold(draw, v, keywords, "v_scale", head_axis=1)
 
 
 def draw_inputs(draw: Draw, *optional: str, causal: bool | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -61,7 +63,7 @@ def draw_inputs(draw: Draw, *optional: str, causal: bool | None = None) -> tuple
         keywords["is_causal"] = causal
     low = shortest_length(keywords, sizes["n"])
     lengths = draw_lengths(draw, sizes["b"], sizes["M"] // 2, *BLOCKS, low=min(low, sizes["M"]), high=sizes["M"])
-    return (*draw_cache(draw, sizes), lengths), keywords
+    return (*draw_cache(draw, sizes, keywords), lengths), keywords
 
 
 def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -69,7 +71,7 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     sizes = draw_sizes(draw)
     lengths = draw_lengths(draw, sizes["b"], low=0, high=max(sizes["n"] - 1, 0))
     lengths[draw.integer(0, sizes["b"] - 1)] = 0
-    return (*draw_cache(draw, sizes), lengths), draw.keyword("is_causal", (True,))
+    return (*draw_cache(draw, sizes, {}), lengths), draw.keyword("is_causal", (True,))
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -82,6 +84,9 @@ declaration = Declaration(
     core={"q": 3, "k_cache": 3, "v_cache": 3, "lengths": 0},
     composed=True,
     open_questions={"fully_masked_rows": draw_blind_queries},
+    formats={"k_cache": "cache_dtype", "v_cache": "cache_dtype"},
+    positive=("k_scale", "v_scale"),
+    wide_arguments=("k_scale", "v_scale"),
     short=True,
     linear=("v_cache",),
 )

@@ -8,9 +8,13 @@ from reference_numpy.kv_cache_append import kv_cache_append
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.regimes import VECTORS
+from spec_tests.operations._caches import SCALES, draw_format, has_narrow_caches, hold
+from spec_tests.operations._narrow import choose, draw_quotients, draw_spread
 from spec_tests.specification.declaration import Declaration
+from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 ROWS = (1, 2, 3, 4, 7)
+EXPONENT = 20  # of the largest scale of a cache in few bits, and of the reciprocal of the smallest
 
 
 def draw_row_count(draw: Draw) -> tuple[int]:
@@ -35,15 +39,48 @@ def draw_lengths(draw: Draw, rows: int, *points: int, low: int, high: int) -> np
     return np.array([draw.near(low, high, *points, low=low, high=high) for _ in range(rows)], dtype=np.int64)
 
 
-def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def draw_inputs(draw: Draw, *, few_bits: bool | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call. few_bits: whether the caches hold numbers in few bits, if it is not drawn."""
     (b,) = draw_row_count(draw)
     slots, (h, d_k, d_v) = draw.dims(M=130)[0], draw.dims(h_kv=4, d_k=33, d_v=33)
     n = draw.size("n", tuple(i + step for i in (1, 0, slots, slots // 2) for step in (0, -1, 1) if 0 <= i + step <= slots))
     slots = draw_slots(draw, slots, n)
     lengths = draw_lengths(draw, b, (slots - n) // 2, low=0, high=slots - n)
-    caches = (draw.array((b, h, slots, d), VECTORS) for d in (d_k, d_v))
-    new = (draw.array((b, h, n, d), VECTORS) for d in (d_k, d_v))
-    return (*caches, *new, lengths), {}
+    caches = [draw.array((b, h, slots, d), VECTORS) for d in (d_k, d_v)]
+    new = [draw.array((b, h, n, d), VECTORS) for d in (d_k, d_v)]
+    if few_bits is None:
+        few_bits = has_narrow_caches(draw) and bool(draw.variants("cache_dtype"))
+    if not few_bits:
+        return (*caches, *new, lengths), {}
+    keywords = draw_format(draw, h, -EXPONENT, EXPONENT)
+    caches = [hold(draw, x, keywords, name, head_axis=1) for x, name in zip(caches, SCALES, strict=True)]
+    new = [draw_new(draw, keywords, x.shape, name) for x, name in zip(new, SCALES, strict=True)]
+    return (*caches, *new, lengths), keywords
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return draw_inputs(draw)
+
+
+def draw_new(draw: Draw, keywords: dict[str, Any], shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Draw new keys for a cache of few bits: such that quotients are hard to round if its scales are powers of two, and else of
+    every size.
+    """
+    f, scale = NARROW_FORMATS[keywords["cache_dtype"]], np.asarray(keywords.get(name, 1.0))
+    exact = bool(np.all(np.frexp(scale)[0] == 0.5))
+    x = (draw_quotients if exact else draw_spread)(draw, f, shape) * np.reshape(scale, (-1, 1, 1))
+    most = draw.format.max
+    return draw.format.round(np.clip(x, -most, most))
+
+
+def ask_range(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw keys far below the least number of a cache in int8."""
+    keywords = choose(draw, "cache_dtype", "int8")
+    (b,), (h, d_k, d_v) = draw_row_count(draw), draw.dims(h_kv=4, d_k=33, d_v=33)
+    n = draw.size("n", (1, 2))
+    slots = draw_slots(draw, draw.size("M", (2, 3)), n)
+    caches, new = ([np.full((b, h, m, d), low) for d in (d_k, d_v)] for m, low in ((slots, 0.0), (n, -200.0)))
+    return (*caches, *new, np.zeros(b, dtype=np.int64)), keywords
 
 
 declaration = Declaration(
@@ -53,6 +90,10 @@ declaration = Declaration(
     precision="exact",
     results={"k_cache": "", "v_cache": ""},
     updates=("k_cache", "v_cache"),
+    formats={"k_cache": "cache_dtype", "v_cache": "cache_dtype"},
+    positive=("k_scale", "v_scale"),
+    wide_arguments=("k_scale", "v_scale"),
+    open_questions={"int8_range": ask_range},
     short=True,
     linear=("k_cache", "v_cache", "k", "v"),
 )

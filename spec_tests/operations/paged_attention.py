@@ -7,6 +7,7 @@ import numpy as np
 from reference_numpy.paged_attention import paged_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
+from spec_tests.operations._caches import hold
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
@@ -46,11 +47,12 @@ def draw_table(draw: Draw, sizes: dict[str, int]) -> np.ndarray:
     return draw.rng.integers(0, physical, (b, pages))
 
 
-def draw_pages(draw: Draw, sizes: dict[str, int]) -> tuple[np.ndarray, ...]:
-    """Draw queries and the two arrays of pages."""
+def draw_pages(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    """Draw queries and the two arrays of pages, in the format that the keywords name."""
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_k"]))
-    return q, k, draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_v"]))
+    v = draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_v"]))
+    return q, hold(draw, k, keywords, "k_scale", head_axis=2), hold(draw, v, keywords, "v_scale", head_axis=2)
 
 
 def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -60,7 +62,7 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, 
     low = min(shortest_length(keywords, sizes["n"]), sizes["M"])
     full = [sizes["page_size"] * i for i in range(1, sizes["pages"])]
     lengths = draw_lengths(draw, sizes["b"], *full, low=low, high=sizes["M"])
-    return (*draw_pages(draw, sizes), draw_table(draw, sizes), lengths), keywords
+    return (*draw_pages(draw, sizes, keywords), draw_table(draw, sizes), lengths), keywords
 
 
 def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -68,7 +70,7 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     sizes = draw_sizes(draw)
     lengths = draw_lengths(draw, sizes["b"], low=0, high=max(sizes["n"] - 1, 0))
     lengths[draw.integer(0, sizes["b"] - 1)] = 0
-    return (*draw_pages(draw, sizes), draw_table(draw, sizes), lengths), draw.keyword("is_causal", (True,))
+    return (*draw_pages(draw, sizes, {}), draw_table(draw, sizes), lengths), draw.keyword("is_causal", (True,))
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -81,6 +83,9 @@ declaration = Declaration(
     core={"q": 3, "block_table": 1, "lengths": 0},
     composed=True,
     open_questions={"fully_masked_rows": draw_blind_queries},
+    formats={"k_pages": "cache_dtype", "v_pages": "cache_dtype"},
+    positive=("k_scale", "v_scale"),
+    wide_arguments=("k_scale", "v_scale"),
     short=True,
     linear=("v_pages",),
 )

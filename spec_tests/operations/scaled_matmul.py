@@ -99,7 +99,7 @@ def draw_product(draw: Draw, a: tuple[str, ...] = (), b: tuple[str, ...] = (), s
     kind = draw.one_of(tuple(dict.fromkeys(name in WIDE for name in partners)))
     left, of_a = draw_side(draw, "a", tuple(name for name in partners if (name in WIDE) == kind), scales)
     of_a = of_a if left.block else {**of_a, "block_a": None}
-    of_a = {name: x for name, x in of_a.items() if draw.operation.accepts(name)}
+    of_a = {name: x for name, x in of_a.items() if draw.operation.accepts(name) or name == "a_dtype"}
     return Product(left, right, {**of_a, **of_b, **choose(draw, "dtype", draw.operation.dtype)})
 
 

@@ -162,7 +162,9 @@ def _counted(operation: str, count: Count, splits: Splits, block: int) -> Callab
         factor = np.broadcast_to(times.reshape(shape), values.shape)
         argument = KEYS_OF[spec.name]
         zero = values * 0.0
-        sums, weights, once = (result_for(spec, {**named, argument: x}, "") for x in (values * factor, zero + factor, zero + 1.0))
+        sums = result_for(spec, {**named, argument: values * factor}, "")
+        unscaled = {**named, "v_scale": None} if "v_scale" in named else named
+        weights, once = (result_for(spec, {**unscaled, argument: x}, "") for x in (zero + factor, zero + 1.0))
         return sums / (weights - once + 1.0)
 
     return compute
