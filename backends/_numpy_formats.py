@@ -123,7 +123,7 @@ def scaled_matmul(
 
 
 def unpack_int4(packed, *, order="sequential", signed=False):
-    nibbles = packed.view(np.uint32)[..., None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
+    nibbles = packed.astype(np.uint32)[..., None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
     y = nibbles[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else nibbles
     y = y.astype(np.int8).reshape(*packed.shape[:-1], -1 if packed.size else 8 * packed.shape[-1])
     return np.where(y >= 8, y - np.int8(16), y) if signed else y

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.guard import Fault
+from spec_tests.implementation.lookup import BackendError
+from spec_tests.processes import connection
 from spec_tests.processes.isolated_backend import load_isolated
 from spec_tests.specification.registry import gradients, operations
 
@@ -157,6 +159,32 @@ def test_a_process_that_is_lost_is_replaced(tmp_path: Path) -> None:
     backend = load(tmp_path, RELU + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(5)\n")
     with pytest.raises(Exception, match="the call ended its process, with exit status 5"):
         call_function(backend, "sigmoid", [1])
+    assert call_function(backend, "relu", [-1, 3]).tolist() == [0, 3]
+
+
+HANGS = {
+    "sleeps": "import time\ntime.sleep(300)\n",
+    "waits for a process that sleeps": "import subprocess\nsubprocess.run(['sleep', '300'])\n",
+    "waits for a lock": "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()\n",
+}
+
+
+@pytest.mark.parametrize("how", HANGS)
+def test_a_hang_at_import_ends(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 3.0)
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.5)
+    before = time.monotonic()
+    with pytest.raises(BackendError, match=r"while it was imported, its process did nothing for 3 s, and was ended"):
+        load(tmp_path, HANGS[how] + RELU)
+    assert time.monotonic() - before < 120  # of 300; a busy machine is slow
+
+
+def test_an_import_that_works_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is one that has another process work."""
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.2)
+    works = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass\n"
+    backend = load(tmp_path, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {works!r}])\n{works}{RELU}")
     assert call_function(backend, "relu", [-1, 3]).tolist() == [0, 3]
 
 

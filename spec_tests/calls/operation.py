@@ -162,7 +162,7 @@ class Operation(ArrayFormats):
         made = self.recorder.steps.add_call(call, state)
 
         def step() -> Any:
-            return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
+            return framework.describe_foreign(framework.force(framework.call(self.function, positional, keywords)))
 
         try:
             with self.backend.shapes.timed(self._shapes_of(call)):

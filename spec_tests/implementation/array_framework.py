@@ -67,6 +67,13 @@ class ArrayFramework(Protocol):
     def has_states(self) -> bool:
         """Whether layers are called in the states of `implementation/states.py`."""
 
+    @property
+    def has_transforms(self) -> bool:
+        """Whether functions can be called in all ways of `implementation/ways_of_calling.py`."""
+
+    def call(self, function: Callable[..., Any], arrays: Any, keywords: dict[str, Any]) -> Any:
+        """Call a function of the backend, in the way that the state asks for."""
+
     def in_state(self, state: str, step: Callable[[], Any]) -> Any:
         """Run a step while the framework, or the arguments that are differentiated, are in this state. Return its answer."""
 

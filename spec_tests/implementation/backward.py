@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .states import SOME_ALONE, make_inputs
+from .ways_of_calling import VJP
 
 
 def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
     """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
+    if self.state == VJP:
+        return _linearize_by_transform(self, function, inputs)
     if self.differentiates == "autograd":
         return _linearize_by_autograd(self, function, inputs)
     if self.differentiates == "vjp":
@@ -45,6 +48,18 @@ def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], input
         found = grad(results, [inputs[i] for i in asked_for], cotangents, retain_graph=True, allow_unused=True)
         by_place = dict(zip(asked_for, found, strict=True))
         return tuple(by_place.get(i) for i in range(len(inputs)))
+
+    return y, pull_back
+
+
+def _linearize_by_transform(
+    framework: Any, function: Callable[[Any], Any], inputs: list[Any]
+) -> tuple[Any, Callable[[Any], Any]]:
+    y, pull = framework.module.func.vjp(lambda *x: function(x), *inputs)
+
+    def pull_back(cotangent: Any) -> Any:
+        cotangents = _complete(framework, y, cotangent)
+        return pull(tuple(cotangents) if isinstance(y, tuple) else cotangents[0])
 
     return y, pull_back
 

@@ -28,6 +28,7 @@ from .lost_device import is_alive, lose, lose_in
 from .process_state import PROCESS_SETTINGS, Setting, device_settings, framework_settings
 from .rank_devices import device_of
 from .states import enter_state, has_states
+from .ways_of_calling import call_in_the_way, has_transforms
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
 RESOLVE_METHODS = ("resolve_conj", "resolve_neg")  # methods of an array that carry out a conjugation or a sign kept as a flag
@@ -157,6 +158,12 @@ class Framework:
     @cached_property
     def has_states(self) -> bool:
         return has_states(self.module)
+
+    @cached_property
+    def has_transforms(self) -> bool:
+        return has_transforms(self.module)
+
+    call = call_in_the_way
 
     def in_state(self, state: str, step: Callable[[], Any]) -> Any:
         self.state = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,11 @@ from .device_work import write_later
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "padded rows", "broadcast", "reversed", "read-only")
 UNFINISHED = "unfinished"  # on a device: work that is under way is still to write the array
+
+MISALIGNED, SWAPPED = "misaligned", "byte-swapped"
+MEMORIES = MappingProxyType(  # places and orders of bytes that no equation demands, and the frameworks that have them
+    {MISALIGNED: ("numpy", "torch"), SWAPPED: ("numpy",)}
+)
 
 
 class ArrayMaker(Protocol):
@@ -36,6 +42,7 @@ class View:
     shape: tuple[int, ...] | None = None  # to which the buffer is broadcast
     is_read_only: bool = False
     is_unfinished: bool = False
+    memory: str = ""  # one of MEMORIES
 
 
 def find_view(array: np.ndarray, layout: str, framework: str) -> View:
@@ -47,6 +54,8 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
     ndim = array.ndim
     if ndim == 0 or layout == "contiguous" or array.size == 0:
         return View(array)
+    if layout in MEMORIES:
+        return View(array, memory=layout if framework in MEMORIES[layout] else "")
     poison = {"f": np.nan, "b": True}.get(array.dtype.kind, 0)
 
     def make_view(shape: tuple[int, ...], index: tuple[Any, ...]) -> View:
@@ -92,4 +101,20 @@ def apply_view(framework: ArrayMaker, native: Any, view: View) -> Any:
         native.flags.writeable = False
     if view.is_unfinished:
         return write_later(framework, native)
+    if view.memory:
+        return _move(native) if view.memory == MISALIGNED else native.astype(native.dtype.newbyteorder())
     return native[view.index] if view.index else native
+
+
+def _move(native: Any) -> Any:
+    """Return an equal contiguous array that begins as far from a multiple of its alignment as its framework allows.
+
+    In NumPy that is one byte, and elsewhere one element.
+    """
+    if isinstance(native, np.ndarray):
+        moved: np.ndarray = np.ndarray(native.shape, native.dtype, bytearray(native.nbytes + 1), 1)
+        moved[...] = native
+        return moved
+    moved_tensor = native.new_zeros(native.numel() + 1)[1:].view(native.shape)
+    moved_tensor.copy_(native)
+    return moved_tensor

@@ -12,6 +12,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from .ways_of_calling import WAYS
+
 INFERENCE = "inference mode"
 AUTOCAST = "autocast to bfloat16"
 AUTOCAST_DTYPE = "bfloat16"
@@ -34,7 +36,9 @@ def has_states(module: Any) -> bool:
 
 
 def enter_state(module: Any, device: str, state: str) -> AbstractContextManager[Any]:
-    """Return a context in which the framework is in the state. The states of arguments change nothing in the framework."""
+    """Return a context in which the framework is in the state. The states of arguments, and ways of calling, change nothing."""
+    if state in WAYS:
+        return nullcontext()
     contexts: dict[str, Callable[[], Any]] = {
         "no_grad": module.no_grad,
         INFERENCE: module.inference_mode,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.printable import printable_line
 from ..specification.run_settings import current_settings
+from .activity import Activity
 from .command import ServerCommand
 from .deadline import Deadline
 from .description import Description, read_description
@@ -31,6 +34,7 @@ from .message import (
     read_length,
 )
 from .supervisor import ProcessEnded, Supervisor, start
+from .survivors import MARKS, find_started
 from .trees import read_tree, write_tree
 
 TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)  # as faulthandler prints it
@@ -52,11 +56,20 @@ MAX_SENTENCE_CHARACTERS = 1000  # of why a backend cannot be loaded, whose end m
 DESCRIBE = MappingProxyType({"request": "describe"})
 
 
+IDLE_SECONDS = 30.0  # in which a process that imports a backend may do nothing at all
+LOOK_SECONDS = 2.0  # between two looks at whether it does
+
+
 class ServerProcess(Supervisor):
     """A server that answers one request at a time."""
 
+    idle_seconds = 0.0  # in which it has done nothing, before its first answer
+    looked_at = -math.inf
+
     def __init__(self, command: ServerCommand, fork_server: ForkServer | None = None):
         self.is_python, self.has_answered = command.is_python, False
+        self.activity = Activity(math.inf)
+        self.waits_for_others = bool(command.shared)  # as a rank does for those that start later
         # At the end of the run, for it to end by itself. Not for a Python backend: what it has started would be no descendant.
         self.patience_seconds = 0.0 if command.is_python else 1.0
         self.aborts = command.is_python
@@ -90,6 +103,17 @@ class ServerProcess(Supervisor):
         self.print_output()
         self.has_answered = True
         return answer
+
+    def check_progress(self) -> None:
+        """Raise a Fault if a Python process hangs while it imports its backend: it and all that it has started do nothing."""
+        now, before = time.monotonic(), self.looked_at
+        if self.has_answered or not self.is_python or self.waits_for_others or now - before < LOOK_SECONDS:
+            return
+        self.looked_at = now
+        is_idle = self.activity.has_ended([self.child.pid, *find_started(self.child.pid, MARKS.get(self.child, ""))])
+        self.idle_seconds = self.idle_seconds + min(now - before, 2 * LOOK_SECONDS) if is_idle else 0.0
+        if self.idle_seconds >= IDLE_SECONDS:
+            raise self.describe_hang(Fault(f"its process did nothing for {IDLE_SECONDS:.3g} s, and was ended", timed_out=True))
 
     def _check_silence(self) -> None:
         """Raise MalformedMessage if the process has written more than its last answer."""

@@ -24,7 +24,7 @@ class ProcessFramework:
     version: str
     differentiates = ""
     accumulates = False
-    has_states = False
+    has_states = has_transforms = False
     namespace = "numpy"
     device_facts: tuple[str, ...] = ()
     device_lost = False  # never: a process whose device is lost is replaced
@@ -38,6 +38,9 @@ class ProcessFramework:
             return step()
         finally:
             self.connection.timeout_seconds = 0.0
+
+    def call(self, function: Callable[..., Any], arrays: Any, keywords: dict[str, Any]) -> Any:
+        return function(*arrays, **keywords)  # which the process calls in the way of the state
 
     def in_state(self, state: str, step: Callable[[], Any]) -> Any:
         raise CannotMakeArray(f"a process is in no state of a framework ({state})")

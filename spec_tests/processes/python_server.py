@@ -41,7 +41,7 @@ BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` h
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "narrow_dtypes", "integer", "differentiates", "accumulates",
-    "has_states",
+    "has_states", "has_transforms",
 )  # fmt: skip
 WORLD_SIZE = "WORLD_SIZE"  # the variable with the number of ranks, as torchrun names it
 WIDER = MappingProxyType(
@@ -117,7 +117,7 @@ class Server:
     def call(self, operation: str, arrays: Any, keywords: Any) -> Any:
         if not callable(function := getattr(self.source, operation, None)):
             raise Fault(f"{operation} was there when the backend was loaded, and is not there now")
-        return self.run_guarded(lambda: self.framework.force(function(*arrays, **keywords)))
+        return self.run_guarded(lambda: self.framework.force(self.framework.call(function, arrays, keywords)))
 
     def linearize(self, *fields: Any) -> Any:
         """Return the result of the operation, and the handle of a function from a cotangent to gradients."""

@@ -137,7 +137,7 @@ class Server:
             "framework": {
                 "name": framework, "device": device, "place": self.arrays.place, "namespace": framework, "version": version,
                 "dtypes": self.arrays.dtypes, "narrow_dtypes": self.arrays.narrow_dtypes, "integer": "int64",
-                "differentiates": self.arrays.differentiates, "accumulates": False, "has_states": False,
+                "differentiates": self.arrays.differentiates, "accumulates": False, "has_states": False, "has_transforms": False,
             },
         }  # fmt: skip
         name, functions = getattr(source, "name", None), backend.list_functions(source)

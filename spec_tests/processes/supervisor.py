@@ -96,6 +96,10 @@ class Supervisor:
                 outputs = []
             if deadline.left() <= 0:
                 raise TimeoutError
+            self.check_progress()
+
+    def check_progress(self) -> None:
+        """Raise a Fault if the process waits for something that will not come. This is asked while nothing is sent."""
 
     # --- what it prints -------------------------------------------------------------------------------------------------
 
@@ -129,12 +133,16 @@ class Supervisor:
         return []
 
     def describe_timeout(self, seconds: float) -> Fault:
-        """Return the Fault of a process that has not answered in this time, after it has been asked where it is."""
+        """Return the Fault of a process that has not answered in this time."""
+        return self.describe_hang(timeout_fault(seconds))
+
+    def describe_hang(self, fault: Fault) -> Fault:
+        """Return the fault of a process that hangs, with the place where it is, for which it is asked."""
         if self.aborts:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 os.kill(self.child.pid, signal.SIGABRT)
                 self.child.wait(ABORT_SECONDS)
-        return self._add_location(timeout_fault(seconds))
+        return self._add_location(fault)
 
     def describe_end(self) -> Fault:
         """Return a Fault that says how the process has ended. Wait for its end up to END_SECONDS."""

@@ -70,7 +70,7 @@ def _encode(x: Any, arrays: dict[str, ProcessArray]) -> Any:
     if isinstance(x, Making):
         index = ["..." if part is ... else [part.start, part.stop, part.step] for part in x.view.index]
         view: dict[str, Any] = {"index": index, "order": x.view.order, "shape": x.view.shape, "read_only": x.view.is_read_only}
-        view["unfinished"] = x.view.is_unfinished
+        view["unfinished"], view["memory"] = x.view.is_unfinished, x.view.memory
         stored = numpy_dtype(x.dtype) if x.dtype not in CODES else x.dtype
         view["dtype"] = x.dtype if stored != x.dtype else ""  # of codes, which the message has
         said = {name: value for name, value in view.items() if value}
@@ -121,7 +121,7 @@ def _read_making(value: Any, arrays: Mapping[str, ProcessArray]) -> Making:
     buffer = arrays[array["array"]]
     index = tuple(... if part == "..." else slice(*part) for part in view.get("index", ()))
     order, shape = tuple(view.get("order", ())), view.get("shape")
-    states = view.get("read_only", False), view.get("unfinished", False)
+    states = view.get("read_only", False), view.get("unfinished", False), str(view.get("memory", ""))
     lies = View(buffer.values, index, order, None if shape is None else tuple(shape), *states)
     return Making(int(number), str(view.get("dtype", buffer.dtype)), lies)
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation.layouts import View, find_view
+from ..implementation.layouts import MISALIGNED, SWAPPED, View, find_view
 from .script_needs import NAN_ARRAYS
+
+MOVED = "(lambda x: np.ndarray(x.shape, x.dtype, bytearray(1) + x.tobytes(), 1))({})"
+MOVED_TENSOR = "(lambda x: torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape))({})"
 
 
 def write_form(framework: str, x: np.ndarray, layout: str, copies: int) -> tuple[np.ndarray, str]:
@@ -39,6 +42,10 @@ def _write_view(framework: str, view: View) -> str:
         return f"{permute}({{}}, {view.order})"
     if view.shape is not None:
         return f"{_name_library(framework)}.broadcast_to({{}}, {view.shape})"
+    if view.memory == MISALIGNED:
+        return MOVED_TENSOR if framework == "torch" else MOVED
+    if view.memory == SWAPPED:
+        return "(lambda x: x.astype(x.dtype.newbyteorder()))({})"
     if view.is_unfinished:
         return "{}.clone()" if framework == "torch" else "{}"
     if view.is_read_only:

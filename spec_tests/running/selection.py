@@ -91,6 +91,7 @@ class Selection:
         trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.covers_dtype(dtype)]
         cost = cost_of(invariant, operation_name)
         lacks = "states" in invariant.needs and not backend.framework.has_states
+        lacks |= "transforms" in invariant.needs and not backend.framework.has_transforms
         lacks |= "ranks" in invariant.needs and backend.framework.world_size == 1
         if not trials or lacks or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
             return [self._redundant(backend, invariant, operation_name, dtypes[0])]

@@ -18,6 +18,10 @@ LEVELS = MappingProxyType(
         "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
         "rank-identical": "All ranks of a sharded backend give the same bits.",
         "signed-zero": "In formats of few bits, −0 and negative numbers that round to 0 give −0.",
+        "any-memory": "Misaligned and byte-swapped arrays give what others give.",
+        "other-threads": "A call from another thread gives what one from the main thread gives.",
+        "transforms": "Under vmap, jvp and vjp of the framework, a function gives what it gives otherwise.",
+        "compiled": "Compiled by its framework, a function gives what it gives otherwise.",
         "unbiased": "Rounding errors of many results average out.",
     }
 )
