@@ -11,7 +11,7 @@ from .trials.invariant import invariant
 TRANSFORMS = ("about:core", "transforms")
 
 
-@invariant("B", level="any-memory", cost=2, needs=("about:core", "own memory"), max_examples=2, about_state=True)
+@invariant("B", level="any-memory", cost=8, needs=("about:core", "own memory"), max_examples=2, about_state=True)
 def test_any_memory(operation: Operation, draw: Draw) -> None:
     """Arrays that begin at any place in memory, or whose numbers have the bytes of another machine, give what others give."""
     framework = operation.backend.framework
@@ -25,7 +25,7 @@ def test_any_memory(operation: Operation, draw: Draw) -> None:
             assert_same(operation.values(call, operation.run(call, operation.native(call, memory))), plain)
 
 
-@invariant("B", level="other-threads", cost=2, needs=("about:core", "own memory"), max_examples=2, about_state=True)
+@invariant("B", level="other-threads", cost=8, needs=("about:core", "own memory"), max_examples=2, about_state=True)
 def test_other_threads(operation: Operation, draw: Draw) -> None:
     """A call from another thread gives what a call from the main thread gives."""
     assert_same_in_the_way(operation, draw, OTHER_THREAD)
