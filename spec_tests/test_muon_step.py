@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
+from .helpers.assertions import assert_equal, assert_identical, exactly
 from .helpers.conventions import assert_convention, holds_value
 from .helpers.singular_values import iterate
 from .inputs.draw import Draw
@@ -63,15 +63,6 @@ def test_direction(muon_step: Operation, draw: Draw) -> None:
     kept = exactly(p) * (1 - rate * settings.get("weight_decay", 0.0))
     after = muon_step(p, gradient, buffer, **settings).parts["parameter"]
     assert_equal(after[place], kept[place] - rate * math.sqrt(root) * sign * step)
-
-
-@invariant("E", source=SOURCE)
-def test_opposite(muon_step: Operation, draw: Draw) -> None:
-    """The opposite parameter, gradient and buffer give the opposite ones."""
-    state, settings = draw_state(draw), draw_settings(draw)
-    there, back = (muon_step(*(sign * x for x in state), **settings).parts for sign in (1.0, -1.0))
-    for name in ("parameter", "momentum_buffer"):
-        assert_unmoved(back[name], -there[name])
 
 
 @invariant("B")

@@ -103,3 +103,27 @@ def decay_added_to_the_gradient(
     Shows: a decay. Hides: no decay.
     """
     return muon_step(parameter, gradient + weight_decay * parameter, momentum_buffer, **options)
+
+
+@deviation("reference", "decay_alone", "learning_rate_of_zero")
+def decay_without_the_rate(
+    parameter: Any, gradient: Any, momentum_buffer: Any, *, weight_decay: float = 0.0, **options: Any
+) -> Any:
+    """the decay is not multiplied by the learning rate.
+
+    Shows: a decay other than 0. Hides: none.
+    """
+    after, buffer = muon_step(parameter, gradient, momentum_buffer, **options)
+    return after - weight_decay * parameter, buffer
+
+
+@deviation("reference")
+def decay_of_the_size(
+    parameter: Any, gradient: Any, momentum_buffer: Any, *, learning_rate: float, weight_decay: float = 0.0, **options: Any
+) -> Any:
+    """the decay subtracts the size of the parameter, so that a negative one grows.
+
+    Shows: negative parameters with a decay. Hides: positive parameters.
+    """
+    after, buffer = muon_step(parameter, gradient, momentum_buffer, learning_rate=learning_rate, **options)
+    return after - learning_rate * weight_decay * np.abs(parameter), buffer

@@ -117,3 +117,26 @@ def one_norm_for_the_batch(x: Any, *, steps: int = 5, coefficients: Any = JORDAN
     a, b, c = coefficients
     start = x / (np.sqrt(np.sum(np.sum(np.reshape(np.square(x), (1, -1)), axis=-1))) + eps)
     return iterate(start, steps, lambda y, gram: a * y + np.matmul(b * gram + c * np.matmul(gram, gram), y))
+
+
+@deviation("odd")
+def no_eps(x: Any, *, steps: int = 5, coefficients: Any = JORDAN, eps: float = 1e-7) -> Any:
+    """the norm has no eps, so that a matrix of zeros gives NaN.
+
+    Shows: zeros, and a norm near eps. Hides: a norm far above eps.
+    """
+    a, b, c = coefficients
+    with np.errstate(all="ignore"):
+        start = x / frobenius_norm(x)
+        return iterate(start, steps, lambda y, gram: a * y + np.matmul(b * gram + c * np.matmul(gram, gram), y))
+
+
+@deviation("reference", "singular_values")
+def small_norm_kept(x: Any, *, steps: int = 5, coefficients: Any = JORDAN, eps: float = 1e-7) -> Any:
+    """a matrix of a norm below 1 is not divided by it.
+
+    Shows: a norm below 1. Hides: a larger one.
+    """
+    a, b, c = coefficients
+    start = x / np.maximum(frobenius_norm(x), 1.0)
+    return iterate(start, steps, lambda y, gram: a * y + np.matmul(b * gram + c * np.matmul(gram, gram), y))

@@ -143,3 +143,15 @@ def noise_of_the_first_row(probabilities: Any, noise: Any, *, method: str = INVE
     rank = u.ndim - (method != INVERSE)
     first = u[(slice(0, 1),) * rank]
     return sample_with_noise(p, np.broadcast_to(first, u.shape) if first.size else u, method=method)
+
+
+@deviation("reference", "inverse_rises_with_the_noise")
+def sums_from_the_end(probabilities: Any, noise: Any, *, method: str = INVERSE) -> Any:
+    """the sums of "inverse" begin at the last token, so that a larger noise draws an earlier token.
+
+    Shows: "inverse" with several tokens of a positive probability. Hides: races; a single token.
+    """
+    if method != INVERSE:
+        return sample_with_noise(probabilities, noise, method=method)
+    p = number(probabilities)
+    return p.shape[-1] - 1 - sample_with_noise(p[..., ::-1], noise)

@@ -120,6 +120,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def joined(self, term: Any, n: int) -> Self:
         """Return self + term, where the term may have been the first of the n + 1 terms of a sum."""
 
+    def token_drawn(self, token: np.ndarray, reach: np.ndarray) -> Self:
+        """Return the tokens that are drawn, where roundings below the reach of others may draw them instead."""
+
     def below(self, limit: float, first: Any, second: Any, slack: float) -> Self:
         """Return `first` below the limit, else `second`, or either within the slack and the error."""
 
