@@ -26,7 +26,8 @@ def kv_cache_append(
         k_scale () or (h_kv) or (b, h_kv, M),  v_scale () or (h_kv) or (b, h_kv, M)
         ->  k_cache (b, h_kv, M, d_k),  v_cache (b, h_kv, M, d_v)
     Dtypes
-        k_cache and v_cache as the arguments
+        k_cache and v_cache of the format that cache_dtype names
+        Without a cache_dtype they are as the arguments.
     Units
         lengths in slots, as they were before: those that hold a key.
     Domain

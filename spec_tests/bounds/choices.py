@@ -123,6 +123,9 @@ class RepeatsChoices:
     def largest(self, k: int) -> np.ndarray:
         return repeat_largest(self.value[0], k)
 
+    def token_drawn(self, token: np.ndarray, reach: np.ndarray) -> Self:
+        return self.at(np.asarray(token, dtype=np.float64))  # type: ignore[attr-defined]
+
     def constant(self, x: np.ndarray) -> Self:
         return self.at(x[None])  # type: ignore[attr-defined]
 
