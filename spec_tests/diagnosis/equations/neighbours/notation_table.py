@@ -104,6 +104,8 @@ NOTATIONS = MappingProxyType(
         "_slices": "the slices up to {ends}",
         "_deviation": "the standard deviation of {x}",
         "check_names": "the check of the options",
+        "check_cache": "the check of the options",
+        "axis_of_each_pair": "the axis of positions of each of {pairs} pairs",
         "_divergence": "the estimate {estimator} of the divergence",
         "_with_divergence": "{dx} and that of the divergence",
         "counted": "{x} of the counted tokens",
