@@ -187,8 +187,10 @@ def next_row(right: Any, token_ids: Any, weight: Any, **options: Any) -> Any:
 
 
 @planted("kv_cache_append", "in k and v, the tokens are in reverse order")
-def appended_in_reverse(right: Any, k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
-    return right(k_cache, v_cache, k[..., ::-1, :], v[..., ::-1, :], lengths)
+def appended_in_reverse(
+    right: Any, k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any, *scales: Any, **options: Any
+) -> Any:
+    return right(k_cache, v_cache, k[..., ::-1, :], v[..., ::-1, :], lengths, *scales, **options)
 
 
 @planted("paged_attention", "block_table is taken as 0, 1, 2")
