@@ -38,6 +38,7 @@ OPTIMIZING = {
     "adamw_steps",
     "gradient_clipping",
     "group_advantages",
+    "muon_step",
     "newton_schulz",
 }  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient

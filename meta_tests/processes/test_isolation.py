@@ -53,7 +53,7 @@ def test_it_knows_neither_the_equations_nor_who_judges(tmp_path: Path, capfd: py
     backend = load(tmp_path, LISTS_WHAT_IT_CAN_SEE)
     assert call_function(backend, "relu", [-1, 2]).tolist() == [0, 2]
     printed = capfd.readouterr().out
-    assert printed == "knows [] ['<string>', 'framework.py', 'guard.py', 'python_server.py']\n"
+    assert printed == "knows [] ['<string>', 'framework.py', 'guard.py', 'python_server.py', 'ways_of_calling.py']\n"
     assert not backend.imports_oracle
 
 
