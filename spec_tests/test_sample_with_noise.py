@@ -48,13 +48,13 @@ def test_what_has_no_probability_is_never_drawn(sample_with_noise: Operation, dr
     p = draw.format.round(p)
     for method, noise in list_extremes(draw, p):
         tokens = sample_with_noise(p, noise, **method).value.astype(int)
-        assert_true(bool(np.all((tokens >= 0) & (tokens < vocab))), "a token is drawn that there is not", vocab=vocab)
+        assert_true(bool(np.all((tokens >= 0) & (tokens < vocab))), "a token is drawn that does not exist", vocab=vocab)
         drawn = np.take_along_axis(p, tokens[..., None], axis=-1)
-        assert_true(bool(np.all(drawn > 0)), "a token is drawn of which the probability is 0")
+        assert_true(bool(np.all(drawn > 0)), "a token of probability 0 is drawn")
 
 
 def list_extremes(draw: Draw, p: np.ndarray) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Yield the keyword of each method that the function has, with the noise that is likeliest to draw what it must not."""
+    """Yield the keyword of each method that the function has, with a noise at which an error draws such a token."""
     operation = draw.operation
     for method in operation.domain.get("method", METHODS if operation.accepts("method") else METHODS[:1]):
         given = {"method": method} if operation.accepts("method") else {}
