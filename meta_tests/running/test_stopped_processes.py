@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.implementation import guard
-from spec_tests.implementation.guard import StepUnderWay
+from spec_tests.implementation import step_under_way
+from spec_tests.implementation.outside_clock import OutsideClock
+from spec_tests.implementation.step_under_way import BEAT_SECONDS, LONGEST_BEAT_SECONDS, StepUnderWay
 from spec_tests.processes import deadline
 from spec_tests.processes.deadline import LONGEST_WAIT_SECONDS, Deadline
 
@@ -29,12 +30,26 @@ def relu(x):
     return np.maximum(x, 0)
 """
 
+WATCHED = """
+import time
+from spec_tests.implementation.outside_clock import OutsideClock
 
-class Clocks:
-    """The clock and the CPU time of a process, which a test sets."""
+clock = OutsideClock()
+clock.start()
+while not (before := clock.seconds()):
+    time.sleep(0.05)
+print(before, flush=True)
+input()
+print(clock.seconds() - before, flush=True)
+"""
+
+
+class Clocks(OutsideClock):
+    """The clocks of a process and the clock outside of it, which a test sets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: object) -> None:
         self.now = self.cpu = 100.0
+        self.counted, self.is_started = 0.0, False
         monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:
@@ -43,22 +58,34 @@ class Clocks:
     def process_time(self) -> float:
         return self.cpu
 
+    def start(self) -> None:
+        self.is_started = True
+
+    def seconds(self) -> float:
+        return self.counted
+
+    def wait_with_the_lock(self, seconds: float) -> None:
+        """Pass some time in which C code waits and holds the GIL: only the clock outside goes on, if it was started."""
+        self.now += seconds
+        self.counted += seconds * self.is_started
+
     def run(self, step: StepUnderWay, seconds: float, *, cpu: float = 0.0) -> None:
         """Pass some time in which the process beats."""
-        for _ in range(int(seconds / guard.BEAT_SECONDS)):
-            self.now += guard.BEAT_SECONDS
-            self.cpu += cpu * guard.BEAT_SECONDS
+        for _ in range(int(seconds / BEAT_SECONDS)):
+            self.now += BEAT_SECONDS
+            self.cpu += cpu * BEAT_SECONDS
             step.beat()
 
 
 def test_a_stop_is_none_of_the_time_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    clocks, step = Clocks(monkeypatch, guard), StepUnderWay()
+    clocks = Clocks(monkeypatch, step_under_way)
+    step = StepUnderWay(clocks)
     step.beat()
     with step.timed(10.0):
         clocks.run(step, 2.0, cpu=1.0)
         assert step.time_left() == pytest.approx(8.0)
         clocks.now += 3600  # Ctrl-Z
-        assert step.time_left() == pytest.approx(8.0 - guard.BEAT_SECONDS)
+        assert step.time_left() == pytest.approx(8.0 - BEAT_SECONDS)
         clocks.run(step, 7.0)  # it sleeps
         assert not step.is_stuck(1.0)
         assert 0 < step.time_left() < 1
@@ -67,11 +94,41 @@ def test_a_stop_is_none_of_the_time_of_a_step(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_code_that_keeps_all_threads_waiting_and_works_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    clocks, step = Clocks(monkeypatch, guard), StepUnderWay()
+    clocks = Clocks(monkeypatch, step_under_way)
+    step = StepUnderWay(clocks)
     step.beat()
     with step.timed(10.0):
         clocks.now, clocks.cpu = clocks.now + 30, clocks.cpu + 30
         assert step.time_left() < -19
+
+
+def test_code_that_keeps_all_threads_waiting_is_a_stop_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = Clocks(monkeypatch, step_under_way)
+    step = StepUnderWay(clocks)
+    step.beat()
+    with step.timed(10.0):
+        clocks.wait_with_the_lock(30)
+        assert step.time_left() == pytest.approx(10.0 - BEAT_SECONDS)
+        clocks.wait_with_the_lock(30)
+        assert step.time_left() < -20
+    with step.timed(10.0):
+        clocks.now += 3600  # Ctrl-Z stops the clock outside, too
+        assert step.time_left() == pytest.approx(10.0 - BEAT_SECONDS)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+def test_the_clock_outside_stands_still_while_the_process_is_stopped() -> None:
+    with subprocess.Popen([sys.executable, "-c", WATCHED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert float(process.stdout.readline()) > 0
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(STOPPED_SECONDS)
+        os.kill(process.pid, signal.SIGCONT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        counted = float(process.stdout.readline())
+    assert 0 <= counted <= STOPPED_SECONDS - LONGEST_BEAT_SECONDS
 
 
 def test_a_deadline_passes_as_fast_as_the_process_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sysconfig
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,13 +17,12 @@ from .facilities import has_timer
 from .missing_parts import describe_missing_part
 from .printable import message_of
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting, get_handler, set_handler
+from .step_under_way import step_under_way
 
 SUITE = Path(__file__).parents[1]
 STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 T = TypeVar("T")
-BEAT_SECONDS = 0.5  # between two beats of the thread that watches a step
-LONGEST_BEAT_SECONDS = 1.5  # between two beats of a process that runs
 LEAST_TIMER_SECONDS = 1e-3  # 0 would switch the timer off
 MIN_TIMEOUT_SECONDS = 1.0  # each timeout halves the limit of the operation's later calls, but not below this
 
@@ -66,57 +64,6 @@ def interrupt_run(received: int, *_: Any) -> None:
         if signal.getsignal(number) is interrupt_run:
             signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(received).name)
-
-
-class StepUnderWay:
-    """The step that the main thread runs now, and when its time began. Another thread sees whether it ever returns.
-
-    That thread also calls `beat` at intervals. Where there is a gap, in which the process used no CPU time, the process was
-    stopped, as by Ctrl-Z or with its container: the gap is none of the step's time. C code that holds the GIL uses CPU time.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = 0.0  # that it may take
-        self._since: float | None = None
-        self._stopped = 0.0  # seconds of the step's time in which the process was stopped
-        self._beat: tuple[float, float] | None = None  # the clock and the CPU time of the process at the last beat
-
-    @contextmanager
-    def timed(self, seconds: float) -> Iterator[None]:
-        """Note that a step runs in this block."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = self.seconds, self._since, self._stopped
-        self.seconds, self._since, self._stopped = seconds, time.monotonic(), 0.0
-        try:
-            yield
-        finally:
-            self.seconds, self._since, self._stopped = before
-
-    def beat(self) -> None:
-        """Count a gap since the last beat in which the process was stopped."""
-        before, now = self._beat, (time.monotonic(), time.process_time())
-        self._beat = now
-        if before is not None and self._since is not None:
-            gap, used = now[0] - max(before[0], self._since), now[1] - before[1]
-            if gap > LONGEST_BEAT_SECONDS:
-                self._stopped += max(0.0, gap - BEAT_SECONDS - used)
-
-    def time_left(self) -> float:
-        """Return the seconds that the step still has, without those in which the process was stopped."""
-        if self._since is None:
-            return 0.0
-        if self._beat is not None:
-            self.beat()
-        return self._since + self.seconds + self._stopped - time.monotonic()
-
-    def is_stuck(self, grace: float) -> bool:
-        """Whether the step has taken twice its time, and at least so many seconds more than its time."""
-        return self._since is not None and self.time_left() < -max(grace, self.seconds)
-
-
-step_under_way = StepUnderWay()
 
 
 class _Interruption:

@@ -19,7 +19,8 @@ import pytest
 from ..calls.history import note_loss
 from ..calls.violation import Lost, from_fault
 from ..implementation.framework import Framework
-from ..implementation.guard import BEAT_SECONDS, Fault, step_under_way, timeout_fault
+from ..implementation.guard import Fault, timeout_fault
+from ..implementation.step_under_way import BEAT_SECONDS, step_under_way
 from ..specification.run_settings import current_settings
 from ..trials.first_failure import cause_search
 

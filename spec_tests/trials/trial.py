@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -281,17 +281,22 @@ class Trial:
     def _answer_fresh_examples(self, name: str, examples: range, wish: Wish | None = None) -> Iterator[Call]:
         operation = Trial(self.backend, self.dtype, self.precision, self.operation_name).operation(name)
         for example in examples:
-            with suppress(Exception):  # a call without a readable result is no evidence
-                random_source = random.Random(f"{name} {self.dtype} {example}")
+            random_source = random.Random(f"{name} {self.dtype} {example}")
+            try:
                 call = draw_small_call(
                     operation,
                     random_source,
                     all_arguments=wish is None and example % 2 == 1,
                     chosen=cause_search().choose(wish) if wish else None,
                 )
-                if _is_small(call):
-                    operation.values(call, operation.run(call))
-                    yield call
+                if not _is_small(call):
+                    continue
+                operation.values(call, operation.run(call))
+            except Lost:
+                return  # each further call may take as long
+            except Exception:
+                continue  # a call without a readable result is no evidence
+            yield call
 
     def operation(self, name: str) -> Operation:
         """Return an operation of the backend in the trial's dtype. It is judged by the strictest class that anyone states."""
