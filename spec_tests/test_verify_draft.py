@@ -36,7 +36,7 @@ def test_tokens_are_those_accepted_and_one(verify_draft: Operation, draw: Draw) 
     places = np.arange(n)
     assert_identical(np.where(places < r, tokens[:, :n], 0), np.where(places < r, arrays[0], 0))
     one_more = np.take_along_axis(tokens, r, axis=1)
-    assert_true(bool(np.all((one_more >= 0) & (one_more < vocab))), "the token after the accepted ones is none", vocab=vocab)
+    assert_true(bool(np.all((one_more >= 0) & (one_more < vocab))), "the token after the accepted ones does not exist", vocab=vocab)
     behind = np.arange(n + 1) > r
     assert_identical(np.where(behind, tokens, -1), np.full(tokens.shape, -1))
 
@@ -48,7 +48,7 @@ def test_the_target_allows_every_token(verify_draft: Operation, draw: Draw) -> N
     tokens, accepted = whole(verify_draft(*arrays))
     of_tokens = np.take_along_axis(arrays[2], np.maximum(tokens, 0)[..., None], axis=-1)[..., 0]
     drawn = np.arange(tokens.shape[1]) <= accepted[:, None]
-    assert_true(bool(np.all(of_tokens[drawn] > 0)), "a token is drawn of which the target has the probability 0")
+    assert_true(bool(np.all(of_tokens[drawn] > 0)), "a token is drawn that has probability 0 in the target")
 
 
 @invariant("E", source=LEVIATHAN)
