@@ -18,7 +18,7 @@ EPSILON = "where the eps of a normalization by lengths stands"
 def draw_inputs(draw: Draw) -> tuple[np.ndarray, dict[str, Any]]:
     """Draw rows of every regime, and an eps."""
     (d,) = draw.dims(d=300)
-    return draw.rows((*draw.batch(MANY_ROWS), d)), draw.keyword("eps", EPS)
+    return draw.rows((*draw.batch(MANY_ROWS), d)), draw.keyword("eps", (*EPS, 0.0))
 
 
 def draw_long_rows(draw: Draw) -> tuple[np.ndarray, dict[str, Any]]:
@@ -27,7 +27,7 @@ def draw_long_rows(draw: Draw) -> tuple[np.ndarray, dict[str, Any]]:
     x = draw.rng.uniform(-1, 1, (*draw.batch(MANY_ROWS), d))
     x[..., 0] = draw.rng.choice((1.0, -1.5), x.shape[:-1])
     exponent = 12 if draw.format.precision < 24 else 20 if draw.format.precision == 24 else 40
-    return draw.held(x * 2.0**exponent), draw.keyword("eps", (1e-6, *single(1e-8, 1e-12)))
+    return draw.held(x * 2.0**exponent), draw.keyword("eps", (1e-6, *single(1e-8, 1e-12), 0.0))
 
 
 @invariant("E", source=EPSILON)
@@ -48,7 +48,7 @@ def test_unit_length(l2_norm: Operation, draw: Draw) -> None:
 def test_direction(l2_norm: Operation, draw: Draw) -> None:
     """A row keeps its direction: x_i y_j = x_j y_i."""
     (d,) = draw.dims(d=300)
-    x, eps = draw.normal((*draw.batch(MANY_ROWS), d)), draw.keyword("eps", EPS)
+    x, eps = draw.normal((*draw.batch(MANY_ROWS), d)), draw.keyword("eps", (*EPS, 0.0))
     y = l2_norm(x, **eps)
     assert_equal(exactly(x) * y[..., ::-1], exactly(x[..., ::-1]) * y)
 

@@ -38,6 +38,8 @@ EQUAL = {
     "gelu_with_tanh": ("x * torch.sigmoid(2 * 0.7978845608028654 * (x + 0.044715 * x**3))", "gelu"),
     "softmax": ("torch.exp(x) / torch.exp(x).sum(1, keepdim=True)", "softmax"),
     "layer_norm": ("(x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True, correction=0) + 1e-6).sqrt()", "layer_norm"),
+    "l2": ("x / torch.norm(x, p=2, dim=1, keepdim=True)", "l2_norm"),
+    "normalize": ("F.normalize(x, dim=1)", "l2_norm"),
 }  # fmt: skip
 STRANGERS = {
     "leaky_relu": ("torch.where(x < 0, 0.01 * x, x)", "its name suggests relu"),
@@ -93,6 +95,22 @@ def test_the_epsilon_is_that_of_the_model(tmp_path: Path) -> None:
     found = kernelbench.take(module)
     assert found is not None
     assert found.domain["rms_norm"]["eps"] == (3e-4,)
+
+
+EPSILONS = {
+    "none": ("x / x.square().sum(1, keepdim=True).sqrt()", 0.0),
+    "1e-12": ("x / (x.square().sum(1, keepdim=True) + 1e-12).sqrt()", 1e-12),
+    "of normalize": ("F.normalize(x, dim=1)", 1e-12),
+    "1e-8": ("x / (x.square().sum(1, keepdim=True) + 1e-8).sqrt()", 1e-8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EPSILONS)
+def test_epsilons_that_are_near_one_another_are_told_apart(tmp_path: Path, name: str) -> None:
+    body, eps = EPSILONS[name]
+    found = kernelbench.take(make_problem(tmp_path, "l2", body))
+    assert found is not None
+    assert found.domain["l2_norm"]["eps"] == (eps,)
 
 
 def test_a_mean_over_each_channel_is_no_layer_norm(tmp_path: Path) -> None:

@@ -66,6 +66,13 @@ def _bind_rms_norm(kernel: Any, small: Any) -> Callable[..., Any]:
     return rms_norm
 
 
+def _bind_l2_norm(kernel: Any, small: Any) -> Callable[..., Any]:
+    def l2_norm(x: Any, *, eps: float) -> Any:
+        return _run(kernel, small.init, x)
+
+    return l2_norm
+
+
 def _bind_layer_norm(kernel: Any, small: Any) -> Callable[..., Any]:
     """The problem norms over all dimensions but the first, so the row becomes the first of these and the others have size 1."""
 
@@ -137,6 +144,17 @@ def _rms_norm(eps: float) -> Candidate:
     )  # fmt: skip
 
 
+def _l2_norm(eps: float, *, inside: bool = True) -> Candidate:
+    def evaluate(inputs: tuple[Any, ...]) -> Any:
+        x = _only(inputs)
+        if x.ndim != 2:
+            return None
+        return x / (x.square().sum(1, keepdim=True) + eps).sqrt() if inside else _functional().normalize(x, eps=eps)
+
+    words = "over the last axis of two" if inside else "over the last axis of two, by the larger of the length and epsilon"
+    return Candidate("l2_norm", words, evaluate, _bind_l2_norm, {**ROWS, "eps": (eps,)})
+
+
 def _layer_norm(eps: float) -> Candidate:
     def evaluate(inputs: tuple[Any, ...]) -> Any:
         x = _only(inputs)
@@ -175,6 +193,7 @@ def list_candidates(numbers: tuple[float, ...] = ()) -> tuple[Candidate, ...]:
         *PLAIN_CANDIDATES,
         *(_rms_norm(eps) for eps in epsilons),
         *(_layer_norm(eps) for eps in epsilons),
+        *(_l2_norm(eps, inside=inside) for eps in epsilons for inside in (True, False) if eps or inside),
     )
 
 

@@ -9,7 +9,7 @@ from spec_tests.inputs.draw import EPS, MANY_ROWS, Draw
 from spec_tests.specification.conventions import CONVENTIONS
 from spec_tests.specification.declaration import Declaration
 
-EPSILONS = (1e-6, *EPS)
+EPSILONS = (1e-6, *EPS, 0.0)
 
 
 def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
