@@ -85,7 +85,8 @@ def _write_calls(trial: Trial, calls: Sequence[Call], need: Need | None, name: s
         if earlier is None:
             before = count_calls_before(need)
             if before and (wider := find_wider_call(trial, need.call)):
-                return [f"# it is wrong after a wider call: {STATE}", *Script(trial, name).write([wider, need.call])]
+                words = f"it is wrong after a wider call, or after {before} calls: {STATE}"
+                return [f"# {words}", *Script(trial, name, before=before).write([wider, need.call, need.call])]
             words = f"it is wrong after {before} earlier calls, perhaps of other sizes: {STATE}" if before else need.words
             return [*[f"# {words}"] * bool(words), *Script(trial, name, need, before=before).write([need.call])]
         comment = f"# the second call gets the answer of the first, which the run made before: {STATE}"

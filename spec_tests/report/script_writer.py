@@ -56,7 +56,7 @@ class Script:
         self, trial: Trial, name: str, need: Need | None = None, *, before: int = 0, is_held: bool = False, shows: bool = True
     ):
         self.need, self.is_held = need, is_held  # is_held: answers are printed after the last call
-        self.before = before  # how often a call is made before its answer is printed
+        self.before = before  # how often the last call is made before its answer is printed
         self.written, self.shows = trial.tally.scripts, shows  # whether an answer that it prints is wrong
         self.changed: list[np.ndarray] = []  # arguments that are printed in place of answers, as they were before
         self.forms: dict[int, tuple[str, int]] = {}  # by the identity of an array: its layout, and how often it is repeated
@@ -69,7 +69,10 @@ class Script:
     def write(self, calls: Sequence[Call]) -> list[str]:
         """Return the lines that make the calls one after the other and print their results."""
         self.decide_on_saving(calls)
-        written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
+        last = len(calls) - 1
+        written = [
+            self._write_call(call, number if last else None, self.before * (number == last)) for number, call in enumerate(calls)
+        ]
         lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
         return self.complete(lines, calls)
 
@@ -95,16 +98,19 @@ class Script:
         self.written.append(WrittenScript(self.name, "\n".join(script), tuple(calls), tuple(self.changed), self.shows))
         return script
 
-    def _write_call(self, call: Call, number: int | None) -> tuple[list[str], list[str]]:
-        """Return the lines that make one call, and those that show its answer after all calls. With a number, they say which."""
+    def _write_call(self, call: Call, number: int | None, before: int) -> tuple[list[str], list[str]]:
+        """Return the lines that make one call, and those that show its answer after all calls. With a number, they say which.
+
+        before: how often the call is made first, without its answer.
+        """
         native = call.operation.native(call)
-        before, changed = self._write_needs(call, native)
+        needs, changed = self._write_needs(call, native)
         lines, answer = self.write_answer(call, native)
-        if self.before:
-            lines.append(f"for _ in range({self.before}): {answer}")
+        if before:
+            lines.append(f"for _ in range({before}): {answer}")
         if not self.forms.keys() <= self.used:
             raise NoScript(f"{call.operation.name} takes other arrays than the law stores; the command below plays the call")
-        lines, title = [*before, *lines], [] if number is None else [f"# call {number + 1}"]
+        lines, title = [*needs, *lines], [] if number is None else [f"# call {number + 1}"]
         if self.is_held:
             return [*title, *lines, f"answer{number} = {answer}"], [*title, f"print(answer{number})", write_truth(call)]
         if changed:
