@@ -133,7 +133,7 @@ class Check:
         return replay(self.test, trial, self.example) if self.example else find_violation(self.test, trial)
 
     def require_coverage(self, verdict: Verdict) -> None:
-        """Raise DoesNotConform if the comparison with the oracle answered too little, unless less is asked for."""
+        """Raise DoesNotConform if the function answered too few examples of the law `reference`, unless less is asked for."""
         __tracebackhide__ = True
         if self.coverage == "stated" and not self.example and (shortfall := describe_shortfall(verdict)):
             raise DoesNotConform(f'{shortfall}\n(coverage="any" accepts this)', [verdict])
