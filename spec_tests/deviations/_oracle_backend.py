@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class OracleBackend:
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"
         for operation in (*operations(), *gradients()):
-            setattr(self, operation, _wrap_equation(operation, specification(operation).reference))
+            setattr(self, operation, _wrap_reference(operation, specification(operation).reference))
         if deviation is not None:
             wrap = _wrap_fault if deviation.kind == "fault" else _wrap_equation
             setattr(self, deviation.operation, wrap(deviation.operation, deviation.function))
@@ -131,9 +131,12 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
     return _set_signature(operation, spec.reference)
 
 
+_wrap_reference = cache(_wrap_equation)  # all oracles have the same functions
+
+
 def _wrap_fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls the fault with the right function as its first argument."""
-    right = _wrap_equation(name, specification(name).reference)
+    right = _wrap_reference(name, specification(name).reference)
     extra: dict[str, Any] = {"memory": {}} if "memory" in inspect.signature(fault).parameters else {}
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
