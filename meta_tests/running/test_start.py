@@ -81,6 +81,15 @@ def test_what_a_failure_loads_is_watched(tmp_path: Path) -> None:
     assert [name for name in unwatched if not name.startswith("spec_tests.deviations.")] == []
 
 
+def test_a_level_that_does_not_hold_loads_no_search_for_its_cause(tmp_path: Path) -> None:
+    modules, count, unwatched = load_modules(tmp_path, NUMPY + SOFTMAX, "-k", "softmax.no_entries")
+    assert count == 1
+    assert "spec_tests.trials.failure" in modules, "the level holds"
+    searches = ("spec_tests.deviations", "spec_tests.trials.cause", "spec_tests.diagnosis.fit", "spec_tests.report.failure")
+    assert [name for name in modules if name.startswith(searches)] == []
+    assert unwatched == []
+
+
 def test_a_file_that_the_command_line_names_is_collected_although_the_backend_lacks_its_operation(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     path = ROOT / "spec_tests" / "test_silu.py"
