@@ -240,6 +240,21 @@ def test_the_settings_of_a_framework_are_those_that_can_be_read_and_written() ->
     assert values == {"dtype": "float32", "grad": True}
 
 
+def test_the_default_device_is_the_one_that_torch_tells() -> None:
+    torch = pytest.importorskip("torch")
+    (setting,) = (setting for setting in framework_settings(torch) if setting.name == "torch's default_device")
+    before = setting.get()
+    assert before == torch.get_default_device()
+    with torch.device("meta"):
+        assert setting.get() == torch.get_default_device() == torch.device("meta")
+    torch.set_default_device("meta")
+    try:
+        assert ProcessState((setting,)).values == [torch.get_default_device()] == [torch.device("meta")]
+    finally:
+        setting.set(before)
+    assert torch.get_default_device() == before
+
+
 def test_a_device_s_stream_is_put_back_before_the_device() -> None:
     module, values = ModuleType("torch.cuda"), {"stream": "s0", "device": 0}
     assert device_settings(module, "cuda:0") == ()

@@ -13,7 +13,7 @@ from spec_tests.report.verdicts import describe_not_tried
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import ROOT
-from ..support.pytest_process import NUMPY, RELU, SOFTMAX, environment, pytest_run, python, suite, write
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environment, pytest_run, python, suite, write
 
 REFUSED = [("--operation=sofmax",), ("--require=sofmax",), ("--effort=smok",), ("--dtype=float3",), ("--resume",)]
 NOT_AT_A_START = (
@@ -78,6 +78,23 @@ def test_what_a_failure_loads_is_watched(tmp_path: Path) -> None:
     wrong = NUMPY + RELU.replace("np.maximum(x, 0)", "np.maximum(x, 1)")
     modules, _, unwatched = load_modules(tmp_path, wrong, "-k", "relu.reference")
     assert {*AFTER_A_FAILURE, "spec_tests.diagnosis.fit"} <= {*modules}
+    assert [name for name in unwatched if not name.startswith("spec_tests.deviations.")] == []
+
+
+def test_a_level_that_does_not_hold_loads_no_search_for_its_cause(tmp_path: Path) -> None:
+    modules, count, unwatched = load_modules(tmp_path, NUMPY + SOFTMAX, "-k", "softmax.no_entries")
+    assert count == 1
+    assert "spec_tests.trials.failure" in modules, "the level holds"
+    searches = ("spec_tests.deviations", "spec_tests.trials.cause", "spec_tests.diagnosis.fit", "spec_tests.report.failure")
+    assert [name for name in modules if name.startswith(searches)] == []
+    assert unwatched == []
+
+
+def test_a_bug_that_the_catalogue_names_loads_no_other_operations(tmp_path: Path) -> None:
+    modules, _, unwatched = load_modules(tmp_path, NUMPY + EPS_OUTSIDE, "-k", "rms_norm.reference")
+    assert "spec_tests.deviations.rms_norm" in modules, "nothing failed"
+    equations = ("reference_numpy.", "spec_tests.operations.")
+    assert [name for name in modules if name.startswith(equations) and "moe_router" in name] == []
     assert [name for name in unwatched if not name.startswith("spec_tests.deviations.")] == []
 
 

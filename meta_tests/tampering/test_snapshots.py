@@ -189,6 +189,23 @@ def test_several_changes_are_all_told() -> None:
     assert (first, second) == ({"a": 1, "b": 2}, {"c": 3})
 
 
+def test_an_extended_snapshot_watches_more_and_takes_what_it_watched_as_it_is_now() -> None:
+    first, second, function = {"a": float("1.5")}, {"c": 3}, lambda: 1
+    snapshot = Snapshot(filter(None, [make_container("first", first, first)]))
+    first["a"] = float("2.5")
+    array = np.zeros(2)
+    more = make_container("second", second, second), make_container("function", function)
+    snapshot.extend(filter(None, more), {"the table": array})
+    assert snapshot.restore() == []
+    first["a"], second["c"], array[0] = 1.5, 4, 1.0
+    function.__code__ = (lambda: 2).__code__
+    assert snapshot.restore() == ["the table", "first['a']", "second['c']", "function"]
+    assert (first, second, array.tolist()) == ({"a": 2.5}, {"c": 3}, [0.0, 0.0])
+    number = first["a"]
+    ctypes.c_double.from_address(id(number) + sys.getsizeof(number) - 8).value = 9.0
+    assert snapshot.restore() == ["first['a']"]
+
+
 def test_there_is_no_container_of_nothing() -> None:
     assert make_container("it", make_module(), ("absent",)) is None
     container = make_container("it", {"a": 1, "b": 2}, ("a",))

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,19 +30,29 @@ class OracleBackend:
         "softcap_bias": "after",
     }
     carriers: ClassVar[dict[str, str]] = dict(CARRIERS)
-    domain: ClassVar[dict[str, Any]] = {
-        name: {"weights": specification(name).declaration.optional_weights}
-        for name in operations()
-        if specification(name).declaration.optional_weights
-    } | {"penalize_logits": {"padding": True}}
 
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"
-        for operation in (*operations(), *gradients()):
-            setattr(self, operation, _wrap_equation(operation, specification(operation).reference))
         if deviation is not None:
             wrap = _wrap_fault if deviation.kind == "fault" else _wrap_equation
             setattr(self, deviation.operation, wrap(deviation.operation, deviation.function))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an operation when it is first asked for: the search for a cause asks for few."""
+        if name not in {*operations(), *gradients()}:
+            raise AttributeError(f"the oracle has no operation {name!r}")
+        return _wrap_reference(name, specification(name).reference)
+
+    @cached_property
+    def domain(self) -> dict[str, Any]:
+        return _find_domain()
+
+
+@cache
+def _find_domain() -> dict[str, Any]:
+    """Return the weights that some operations may lack, and what is stated of another one."""
+    optional = {name: {"weights": specification(name).declaration.optional_weights} for name in operations()}
+    return {name: stated for name, stated in optional.items() if stated["weights"]} | {"penalize_logits": {"padding": True}}
 
 
 def put_into_oracle(operation: str, equation: Callable[..., Any]) -> OracleBackend:
@@ -131,9 +141,12 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
     return _set_signature(operation, spec.reference)
 
 
+_wrap_reference = cache(_wrap_equation)  # all oracles have the same functions
+
+
 def _wrap_fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls the fault with the right function as its first argument."""
-    right = _wrap_equation(name, specification(name).reference)
+    right = _wrap_reference(name, specification(name).reference)
     extra: dict[str, Any] = {"memory": {}} if "memory" in inspect.signature(fault).parameters else {}
 
     def operation(*arguments: Any, **keywords: Any) -> Any:

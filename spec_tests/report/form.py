@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -76,14 +76,19 @@ class Form:
     name: str = ""
     about: str = ""  # a sentence for the schema
 
-    @property
+    @cached_property
     def is_union(self) -> bool:
         """Whether several types are allowed."""
         return self.kind in (Union, UnionType)
 
-    @property
+    @cached_property
     def is_dataclass(self) -> bool:
         return is_dataclass(self.kind)
+
+    @cached_property
+    def inner_forms(self) -> tuple[Form, ...]:
+        """The forms of the types in the brackets."""
+        return tuple(map(Form.of, self.inner))
 
     @classmethod
     @cache

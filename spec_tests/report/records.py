@@ -23,6 +23,7 @@ LARGEST_INTEGER = 1 << 63  # larger ones cannot be formatted, or added, in reaso
 NAMES: Mapping[Any, str] = types.MappingProxyType(  # of types, as JSON Schema has them
     {str: "string", bool: "boolean", int: "integer", float: "number", tuple: "array", dict: "object", type(None): "null"}
 )
+PYTHON: Mapping[Any, tuple[type, ...]] = types.MappingProxyType({tuple: (list, tuple), float: (int, float), dict: (Mapping,)})
 T = TypeVar("T")
 
 
@@ -77,7 +78,7 @@ def _read(value: Any, form: Form, name: str) -> Any:
     if form.kind is Any:
         return value
     if form.is_union:
-        return _read_one_of(value, form.inner, name)
+        return _read_one_of(value, form.inner_forms, name)
     if form.is_dataclass:
         return from_record(form.kind, value, name)
     if form.has_words and isinstance(value, str) and value in WORDS:
@@ -88,7 +89,7 @@ def _read(value: Any, form: Form, name: str) -> Any:
     if form.kind is tuple:
         return _read_items(value, form, name)
     if form.kind is dict:
-        return {key: _read(item, Form.of(form.inner[1]), key) for key, item in value.items()}
+        return {key: _read(item, form.inner_forms[1], key) for key, item in value.items()}
     _check_value(value, form, name)
     return float(value) if form.kind is float else value
 
@@ -99,12 +100,12 @@ def _read_allowed(value: Any, allowed: tuple[Any, ...], name: str) -> Any:
     return value
 
 
-def _read_one_of(value: Any, kinds: tuple[Any, ...], name: str) -> Any:
+def _read_one_of(value: Any, forms: tuple[Form, ...], name: str) -> Any:
     """Return a value as the first of several types has it. Raise what is wrong by the first one if it has none of them."""
     first: Malformed | None = None
-    for kind in kinds:
+    for form in forms:
         try:
-            return _read(value, Form.of(kind), name)
+            return _read(value, form, name)
         except Malformed as error:
             first = first or error
     assert first is not None
@@ -112,17 +113,17 @@ def _read_one_of(value: Any, kinds: tuple[Any, ...], name: str) -> Any:
 
 
 def _check_type(value: Any, kind: Any, name: str) -> None:
-    python = {tuple: (list, tuple), float: (int, float), dict: (Mapping,)}.get(kind, (kind,))
+    python = PYTHON.get(kind, (kind,))
     is_number_by_chance = isinstance(value, bool) and kind in (int, float)
     if is_number_by_chance or not isinstance(value, python):
         raise Malformed(f"has a {name} that is no {NAMES[kind]}")
 
 
 def _read_items(value: Any, form: Form, name: str) -> tuple[Any, ...]:
-    kinds = form.inner[:1] * len(value) if form.inner[-1] is Ellipsis else form.inner
-    if len(value) != len(kinds) or not form.range.holds(len(value)):
+    forms = form.inner_forms[:1] * len(value) if form.inner[-1] is Ellipsis else form.inner_forms
+    if len(value) != len(forms) or not form.range.holds(len(value)):
         raise Malformed(f"has a {name} of {len(value)} members")
-    return tuple(_read(item, Form.of(kind), f"member of {name}") for item, kind in zip(value, kinds, strict=True))
+    return tuple(_read(item, each, f"member of {name}") for item, each in zip(value, forms, strict=True))
 
 
 def _check_value(value: Any, form: Form, name: str) -> None:

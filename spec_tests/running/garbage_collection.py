@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+from functools import partial
 
 import pytest
 
 PAUSED: pytest.StashKey[bool] = pytest.StashKey()
+MANY_NEW_OBJECTS = 10_000  # more than an example makes and keeps; Python's own threshold looks at the objects of each few calls
 
 
 def pause(config: pytest.Config) -> None:
@@ -19,8 +21,14 @@ def pause(config: pytest.Config) -> None:
 
 
 def resume(config: pytest.Config) -> None:
-    """Switch it on again, without frameworks and tests. At exit it skips everything, which saves a second."""
+    """Switch it on again, without frameworks and tests, and for many objects at once.
+
+    At exit it skips everything, which saves a second.
+    """
     gc.freeze()
     atexit.register(gc.freeze)
+    _, *older = before = gc.get_threshold()
+    gc.set_threshold(before[0] and max(before[0], MANY_NEW_OBJECTS), *older)  # 0 switches it off
+    config.add_cleanup(partial(gc.set_threshold, *before))
     if PAUSED in config.stash:
         gc.enable()

@@ -28,15 +28,25 @@ class Holder(Protocol):
 class Constants:
     """Numbers and texts that objects hold, also in tuples, and the numbers in the code of functions."""
 
-    def __init__(self, contents: Iterable[tuple[Holder, tuple[Any, ...]]]) -> None:
-        seen: dict[int, Any] = {}
-        self.places = [
+    def __init__(self) -> None:
+        self.seen: dict[int, Any] = {}  # which keeps the objects, so that their ids stay theirs
+        self.places: list[tuple[Holder, int, Any]] = []
+        self.values: list[Any] = []
+        self.record()
+
+    def add(self, contents: Iterable[tuple[Holder, tuple[Any, ...]]]) -> None:
+        """Add the constants of these values that were not added before."""
+        new = [
             (holder, number, constant)
             for holder, values in contents
             for number, value in enumerate(values)
-            for constant in _list_constants(value, seen)
+            for constant in _list_constants(value, self.seen)
         ]
-        self.values = [constant for *_, constant in self.places]
+        self.places += new
+        self.values += [constant for *_, constant in new]
+
+    def record(self) -> None:
+        """Record the values as they are now."""
         self.before = dumps(self.values, VERSION)
 
     def restore(self) -> list[str]:

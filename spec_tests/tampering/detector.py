@@ -74,7 +74,7 @@ class PatchDetector:
         self.is_importing = False
         self.finders = list(sys.meta_path), list(sys.path_hooks)
         self.libraries = Snapshot(library_containers())
-        self.own = OwnContainers()
+        self.own, self.ours = OwnContainers(), Snapshot(())
         self._watch_loaded_modules()
         self.hooks = Snapshot(())
 
@@ -90,8 +90,9 @@ class PatchDetector:
         for name in (*operations(), *gradients()):
             if self.loaded.issuperset(specification_modules(name)):
                 self.own.visit(f"specification({name!r})", specification(name))
-        self.own.containers += filter(None, [make_container("sys.modules", sys.modules, (*library_modules(), *new))])
-        self.ours = Snapshot(self.own.containers, self.own.arrays)
+        containers, arrays = self.own.take_new()
+        names = (*library_modules(), *new)
+        self.ours.extend([*containers, *filter(None, [make_container("sys.modules", sys.modules, names)])], arrays)
 
     def import_modules(self, names: Sequence[str]) -> None:
         """Import modules of ours on their first use, after a look, and watch them from then on.

@@ -88,12 +88,18 @@ def _functions_of(value: Any) -> list[FunctionType]:
 
 
 class OwnContainers:
-    """All containers that can be reached from our own modules, and the arrays."""
+    """The containers that can be reached from our own modules, and the arrays: those that were not taken yet."""
 
     def __init__(self) -> None:
         self.containers: list[Container] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.seen: dict[int, Any] = {}  # the objects that were visited, which are kept so that their ids stay theirs
+
+    def take_new(self) -> tuple[list[Container], dict[str, np.ndarray]]:
+        """Return the containers and the arrays that were found since this was last called."""
+        found = self.containers, self.arrays
+        self.containers, self.arrays = [], {}
+        return found
 
     def visit_modules(self, modules: Mapping[str, ModuleType]) -> None:
         """Add modules of ours, and what can be reached from them."""

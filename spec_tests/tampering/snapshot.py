@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from operator import attrgetter, call, is_, itemgetter
+from operator import attrgetter, call, is_, is_not, itemgetter
 from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -157,35 +157,58 @@ class Snapshot:
     """
 
     def __init__(self, containers: Iterable[Container], arrays: dict[str, np.ndarray] | None = None):
-        self.containers = list(containers)
-        in_dicts = [container for container in self.containers if isinstance(container.place, dict | MappingProxyType)]
-        self.dicts = [_writable(container.place) for container in in_dicts]
-        others = [container for container in self.containers if not isinstance(container.place, dict | MappingProxyType)]
-        tuples = [container.owner for container in others if isinstance(container.owner, tuple)]
-        single = [container for container in others if len(container.keys) == 1]
-        several = [c for c in others if len(c.keys) != 1 and not isinstance(c.owner, tuple)]
-        reads, places = [container.read for container in several], [container.place for container in several]
+        self.containers: list[Container] = []
+        self.before: list[tuple[Any, ...]] = []  # what each of them held
+        self.constants, self.arrays, self.checks = Constants(), list[tuple[str, np.ndarray, bytes]](), 0
+        self.classes, self.bases = list[tuple[Container, type]](), list[tuple[Container, tuple[type, ...]]]()
+        self.dicts, self.tuples, self.several = list[Any](), list[tuple[Any, ...]](), list[Container]()
+        self.single: dict[str, list[Any]] = {}  # what has one attribute to compare, by its name
+        self.extend(containers, arrays)
+
+    def extend(self, containers: Iterable[Container], arrays: dict[str, np.ndarray] | None = None) -> None:
+        """Watch these containers as well, and record what is watched already as it is now."""
+        again = [tuple(container.read(container.place)) for container in self.containers]
+        changed = [number for number, held in enumerate(zip(again, self.before, strict=True)) if any(map(is_not, *held))]
+        self.constants.add((self.containers[number], again[number]) for number in changed)
+        added = list(containers)
+        first = [tuple(container.read(container.place)) for container in added]
+        self.constants.add(zip(added, first, strict=True))
+        self.constants.record()
+        self.containers, self.before = [*self.containers, *added], [*again, *first]
+        self.arrays = [(name, array, array.tobytes()) for name, array, _ in self.arrays]
+        self.arrays += [(name, array, array.tobytes()) for name, array in (arrays or {}).items()]
+        for container in added:
+            self._sort_in(container)
+        self._arrange()
+        self._record()
+
+    def _sort_in(self, container: Container) -> None:
+        """Put a container among those that are read in the same way."""
+        owner = container.owner
+        self.classes.append((container, type(owner)))
+        if isinstance(owner, type):
+            self.bases.append((container, owner.__bases__))
+        if isinstance(container.place, dict | MappingProxyType):
+            self.dicts.append(_writable(container.place))
+        elif len(container.keys) == 1:  # one attribute is read faster than several
+            self.single.setdefault(container.keys[0], []).append(owner)
+        elif isinstance(owner, tuple):
+            self.tuples.append(owner)
+        else:
+            self.several.append(container)
+
+    def _arrange(self) -> None:
+        """Prepare what reads all containers at once."""
+        reads, places = [container.read for container in self.several], [container.place for container in self.several]
         self.parts: list[Callable[[], Iterable[Any]]] = [
-            partial(map, attrgetter(name), [container.owner for container in single if container.keys == (name,)])
-            for name in dict.fromkeys(container.keys[0] for container in single)  # one attribute is read faster than several
-        ]
-        self.parts += [lambda: chain.from_iterable(map(call, reads, places)), partial(gc.get_referents, *self.dicts)]
-        owners = [container.owner for container in self.containers]
-        self.classes = list(zip(self.containers, map(type, owners), strict=True))
-        self.bases = [
-            (container, container.owner.__bases__) for container in self.containers if isinstance(container.owner, type)
-        ]
-        self.parts += [
-            partial(chain.from_iterable, tuples),
-            partial(map, type, owners),
+            *(partial(map, attrgetter(name), owners) for name, owners in self.single.items()),
+            lambda: chain.from_iterable(map(call, reads, places)),
+            partial(gc.get_referents, *self.dicts),
+            partial(chain.from_iterable, self.tuples),
+            partial(map, type, [container.owner for container in self.containers]),
             partial(map, attrgetter("__mro__"), [container.owner for container, _ in self.bases]),
         ]
-        self.before = [tuple(container.read(container.place)) for container in self.containers]
-        self.sized = [*self.dicts, *(container.place for container in several if not container.has_attributes)]
-        self.constants = Constants(zip(self.containers, self.before, strict=True))
-        self.arrays = [(name, array, array.tobytes()) for name, array in (arrays or {}).items()]
-        self.checks = 0
-        self._record()
+        self.sized = [*self.dicts, *(container.place for container in self.several if not container.has_attributes)]
 
     def _record(self) -> None:
         self.recorded = [list(read()) for read in self.parts]

@@ -25,7 +25,7 @@ from ..specification.formats import FORMATS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
 from ..specification.tiers import EQUATION, TIERS
-from .first_failure import cause_search
+from .first_failure import make_failure
 from .recorder import ShrinkingEnded
 from .trial import GENERAL, Trial
 
@@ -227,7 +227,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
         cover(failed=True)
-        failure = cause_search().Failure(
+        failure = make_failure(
             law.id_for(trial.operation_name),
             law.subject(trial.operation_name),
             trial.dtype,
