@@ -142,6 +142,7 @@ SINCE = (
     "penalize_logits",
     "policy_loss",
     "quantize",
+    "sample",
     "sample_with_noise",
     "scaled_matmul",
     "soft_target_cross_entropy",
