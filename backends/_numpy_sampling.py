@@ -1,4 +1,6 @@
-"""From logits to a token, of numpy_cpu: penalties, filters, tokens that a noise draws, and drafts that a target verifies."""
+"""From logits to a token, of numpy_cpu: penalties, filters, tokens drawn by a given noise or by its own, and drafts verified."""
+
+import math
 
 import numpy as np
 
@@ -84,3 +86,14 @@ def sample_with_noise(probabilities, noise, *, method="inverse"):
     with np.errstate(divide="ignore"):
         scores = p / noise if method == "exponential" else np.log(p) + noise
     return np.argmax(scores, axis=-1)
+
+
+def sample(probabilities, *, seed=0, num_samples=1):
+    """Inverse transform, row by row: the sums of a row are searched for all of its uniforms at once."""
+    *batch, vocab = probabilities.shape
+    rows = probabilities.reshape(math.prod(batch), vocab)
+    uniforms = np.random.default_rng(seed).random((len(rows), num_samples))
+    tokens = np.empty(uniforms.shape, np.int64)
+    for p, u, row in zip(rows, uniforms, tokens, strict=True):
+        row[:] = np.minimum(np.searchsorted(np.cumsum(p, dtype=np.float64), u, side="right"), np.flatnonzero(p)[-1])
+    return tokens.reshape(*batch, num_samples)

@@ -61,3 +61,12 @@ def sample_with_noise(probabilities, noise, *, method="inverse"):
         last = (p > 0).to(torch.int64).mul(torch.arange(1, p.shape[-1] + 1, device=p.device)).amax(-1) - 1
         return torch.minimum(place, last)
     return (p / noise if method == "exponential" else p.log() + noise).argmax(-1)
+
+
+def sample(probabilities, *, seed=0, num_samples=1):
+    p = probabilities
+    generator = torch.Generator(device=p.device).manual_seed(seed)
+    rows = p.reshape(p.shape[:-1].numel(), p.shape[-1])
+    if not len(rows):
+        return torch.empty((*p.shape[:-1], num_samples), dtype=torch.int64, device=p.device)
+    return torch.multinomial(rows, num_samples, replacement=True, generator=generator).reshape(*p.shape[:-1], num_samples)

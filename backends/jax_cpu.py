@@ -128,3 +128,9 @@ def attention_with_kv_cache(q, k_cache, v_cache, lengths, *, is_causal=False, sc
 def local_attention(q, k, v, *, window, is_causal=False, scale=None):
     q, k, v = map(_one_head, (q, k, v))
     return _attention(q, k, v, is_causal=is_causal, scale=scale, left_window=window, right_window=window)[0].squeeze(-3)
+
+
+def sample(probabilities, *, seed=0, num_samples=1):
+    shape = (num_samples, *probabilities.shape[:-1])
+    tokens = jax.random.categorical(jax.random.key(seed), jnp.log(probabilities), axis=-1, shape=shape)
+    return jnp.moveaxis(tokens, 0, -1)

@@ -21,3 +21,4 @@ def compiled(operation):
 
 
 globals().update({k: compiled(f) for k, f in inspect.getmembers(jax_cpu, inspect.isfunction) if not k.startswith("_")})
+sample = None  # each seed would be compiled anew

@@ -21,8 +21,9 @@ LEFT_OUT = (
     "dequantize",
     "scaled_matmul",
     "unpack_int4",
-    "swizzle_scales",
-)  # each format and each block would be compiled anew
+    "swizzle_scales",  # of all these, each format and each block would be compiled anew
+    "sample",  # a generator is no argument of a graph
+)
 FUNCTIONS = {name: f for name, f in inspect.getmembers(torch_cpu, inspect.isfunction) if not name.startswith("_")}
 OPERATIONS = {name: f for name, f in FUNCTIONS.items() if name not in LEFT_OUT}
 globals().update({name: torch.compile(f, dynamic=True, fullgraph=True) for name, f in OPERATIONS.items()})

@@ -31,3 +31,15 @@ def by_gumbel(p: Any, noise: Any) -> tuple[Any, Any]:
     score = np.where(p > 0, log_p + noise, -np.inf)
     largest = (np.max(np.abs(np.where(p > 0, x, 0.0)), axis=-1, keepdims=True) for x in (log_p, noise))
     return np.argmax(score, axis=-1), (np.max(score, axis=-1, keepdims=True) - score) / (8 * (1 + sum(largest)))
+
+
+def by_drawn_uniforms(p: Any, uniforms: Any) -> tuple[Any, Any]:
+    """Return the token that each uniform of a row draws, and the reach of each token: 0 where p > 0, since chance may draw it."""
+    vocab, n = p.shape[-1], uniforms.shape[-1]
+    rows = p.reshape(-1, vocab) if p.size else np.empty((0, vocab))
+    sums, last = np.cumsum(rows, axis=-1), np.argmax(np.cumsum(rows > 0, axis=-1), axis=-1)
+    tokens = np.empty((len(rows), n), dtype=int)
+    for row, u in enumerate(uniforms.reshape(-1, n)[: len(rows)]):
+        tokens[row] = np.minimum(np.searchsorted(sums[row], u, side="right"), last[row])
+    reach = np.where(p > 0, 0.0, np.inf)[..., None, :]
+    return tokens.reshape(uniforms.shape), np.broadcast_to(reach, (*uniforms.shape, vocab))

@@ -30,7 +30,7 @@ GROUPS = {
     "Models": "transformer_block transformer_lm parameter_count",
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
     " cosine_schedule newton_schulz muon_step",
-    "From logits to a token": "penalize_logits sampling_probabilities sample_with_noise verify_draft",
+    "From logits to a token": "penalize_logits sampling_probabilities sample sample_with_noise verify_draft",
     "Losses of policies": "token_log_probs group_advantages policy_loss dpo_loss divergence",
     "Numbers in few bits": "quantize dynamic_quantize dequantize scaled_matmul unpack_int4 swizzle_scales",
     "States": "causal_conv1d l2_norm linear_attention linear_attention_gate gated_rms_norm",

@@ -70,7 +70,7 @@ def test_a_function_of_changed_lines_has_a_name_of_its_own() -> None:
     assert of_equations.isdisjoint(of_lines)
 
 
-@pytest.mark.parametrize("operation", rotate(SMALL, one_in=16))
+@pytest.mark.parametrize("operation", rotate([name for name in SMALL if not specification(name).declaration.random], one_in=16))
 def test_what_the_rules_change_is_written_for_a_reader(operation: str) -> None:
     shown = {name for name in helpers() if name not in WORDS}
     every = list_all_edits(operation)

@@ -203,7 +203,7 @@ VALUES: dict[str, Any] = {
     "learning_rate": (0.1,), "beta1": (0.5,), "beta2": (0.95,), "weight_decay": (0.1,), "max_learning_rate": (0.1,),
     "min_learning_rate": (0.01,), "warmup_steps": (7,), "cosine_steps": (3,),
     "repetition_penalty": (2.0,), "frequency_penalty": (0.5,), "presence_penalty": (0.5,),
-    "top_k": (3,), "top_p": (0.75,), "min_p": (0.25,), "method": ("gumbel",),
+    "top_k": (3,), "top_p": (0.75,), "min_p": (0.25,), "method": ("gumbel",), "seed": (3,), "num_samples": (2,),
     "max_norm": (0.5,), "k": (2,), "scaling_factor": (2.5,), "groups": (2,), "top_groups": (1,), "d_k": (8,), "factor": (4.0,),
     "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),

@@ -29,6 +29,7 @@ ROUNDING = {
 }  # whose arguments or results have few values
 SAMPLING = {
     "penalize_logits",
+    "sample",
     "sample_with_noise",
     "sampling_probabilities",
     "verify_draft",

@@ -159,6 +159,7 @@ SINCE = (
     "penalize_logits",
     "policy_loss",
     "quantize",
+    "sample",
     "sample_with_noise",
     "scaled_matmul",
     "soft_target_cross_entropy",

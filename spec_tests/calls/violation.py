@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 class Violation(AssertionError):
-    """A law does not hold. `facts` are the lines of the failure message that say what was observed, as (label, text)."""
+    """A law does not hold. `facts` are the lines of the failure message that say what was observed, as (label, text).
+
+    `symptom` says what is wrong where several laws may see the same, "" where the law itself says it.
+    """
+
+    symptom = ""
 
     def __init__(self, what: str, facts: list[tuple[str, str]] | None = None):
         super().__init__(what)

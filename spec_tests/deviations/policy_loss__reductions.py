@@ -46,6 +46,31 @@ def mean_over_padding(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, 
     return total(tokens) / np.float64(max(b * n, 1))
 
 
+def _over_padding(reduction: str, log_probs: Any, advantages: Any, mask: Any, arrays: Any, options: Any) -> Any:
+    """Return the loss, which this one reduction divides by the number of all tokens."""
+    if with_defaults(options)["reduction"] != reduction:
+        return policy_loss(log_probs, advantages, mask, *arrays, **options)
+    return mean_over_padding(log_probs, advantages, mask, *arrays, **options)
+
+
+@deviation("reference")
+def token_mean_over_padding(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
+    """the mask is left out of token-mean alone, which divides by the number of all tokens.
+
+    Shows: tokens that are not counted. Hides: masks without any, and the other reductions.
+    """
+    return _over_padding("token-mean", log_probs, advantages, mask, arrays, options)
+
+
+@deviation("reference")
+def sequence_mean_over_padding(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
+    """the mask is left out of the mean of a sequence alone, which divides by the number of all its tokens.
+
+    Shows: tokens that are not counted. Hides: masks without any, and the other reductions.
+    """
+    return _over_padding("seq-mean-token-mean", log_probs, advantages, mask, arrays, options)
+
+
 @deviation("reference", "reductions", "parts_of_the_batch", seen=("https://github.com/huggingface/trl/issues/2995",))
 def mean_of_means(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
     """token-mean is the mean of the means of the sequences, in which the tokens of short ones weigh more.

@@ -98,6 +98,20 @@ def min_p_of_the_logits(logits: Any, *, min_p: Any = None, **options: Any) -> An
     return _over(logits, options.get("temperature", 1.0), kept & _kept(logits, **options))
 
 
+@deviation("reference")
+def equals_of_the_largest_lost(logits: Any, *, min_p: Any = None, **options: Any) -> Any:
+    """min_p keeps what is larger than its limit, and the first token: at min_p = 1 the equals of the largest are lost.
+
+    Shows: min_p = 1, and two largest logits. Hides: another min_p; one largest logit.
+    """
+    if min_p is None or is_zero(min_p):
+        return sampling_probabilities(logits, **options)
+    p = number(_tempered(number(logits), options.get("temperature", 1.0)))
+    largest = np.max(p, axis=-1, keepdims=True)
+    first = np.arange(p.shape[-1]) == np.argmax(number(logits), axis=-1)[..., None]
+    return _over(logits, options.get("temperature", 1.0), ((p > double(min_p) * largest) | first) & _kept(logits, **options))
+
+
 @deviation("reference", "min_p_is_a_threshold")
 def min_p_of_one(logits: Any, *, min_p: Any = None, **options: Any) -> Any:
     """min_p is the least probability itself, and not a share of the largest.

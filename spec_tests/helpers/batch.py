@@ -102,7 +102,8 @@ def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> C
     parts = {}
     for name, rank in _count_batch_dims(call).items():
         x = call.named[name]
-        if not rank or x.dtype.kind != "f" or not holds_nan(call, name):
+        checked = name in call.operation.spec.declaration.checked
+        if checked or not rank or x.dtype.kind != "f" or not holds_nan(call, name):
             continue
         place = locate_entry(call, name, index)
         spoiled = np.full(x.shape, poison)

@@ -48,6 +48,7 @@ class Declaration:
     judged_at: tuple[str, ...] = ()  # of these, the ones that the others are judged at, as they were returned
     list_like: str = ""  # the argument, a list of arrays, that the one result is a list like
     arrange: Callable[[list[Any]], list[Any]] = list  # puts results into one order, where their order says nothing
+    random: bool = False  # it draws its own random numbers: its answers are compared with no other equation
     chooses: bool | str = False  # it chooses the largest of some entries; a name: only where this optional array is given
     keeps: bool = False  # what it chooses are the entries of its result that are not 0
     passes_choices_on: bool = False  # a choice in one row shows in later rows of its sequence, too
@@ -60,6 +61,7 @@ class Declaration:
     as_codes: tuple[str, ...] = ()  # of these, the ones that are codes in every carrier
     wide_arguments: tuple[str, ...] = ()  # floating arguments that are float32 where the others have 16 bits
     positive: tuple[str, ...] = ()  # floating arguments that are larger than 0 in every call, as scales are
+    checked: tuple[str, ...] = ()  # floating arguments that code may refuse where they hold NaN or an infinity anywhere
     constant_arguments: tuple[str, ...] = ()  # floating arguments that have no gradient
     linear: tuple[str, ...] = ()  # arguments in each of which the equation is linear, but for a constant
     choices: Mapping[str, tuple[Any, ...]] = field(

@@ -14,6 +14,7 @@ from ..diagnosis.explain import explain
 from ..diagnosis.known_pairs import explain_together, find_pair
 from ..implementation.backend import Backend
 from ..implementation.states import AUTOCAST
+from ..specification.registry import specification
 from ..specification.run_settings import current_settings
 from .cause import UNEXPLAINED, Asker, Cause
 from .circumstances import Circumstance, find_circumstance
@@ -124,6 +125,8 @@ class Causes:
             return _leave_unexplained(failure)
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return _describe_exception(failure, asker)
+        if specification(failure.culprit).declaration.random:
+            return _leave_unexplained(failure)
         failing = _find_origin(failure, asker) or failure.calls
         others = asker.find_other_calls(failing)
         is_lost = any(call.operation.name == failure.culprit for call in list_lost(asker.backend))

@@ -92,6 +92,8 @@ class Failure:
             _, place = violation.raised
             text = _leave_out_values(violation.what)
             return (f"{self.culprit}: {text}", *([f"{text} at {place}"] if place else []))
+        if violation.symptom:
+            return (f"{self.culprit}: {violation.symptom}",)
         is_unread = self.last_call is None or self.last_call.observed is None
         if (isinstance(violation, NoAnswer) or is_unread) and (text := _drop_numbers(violation.what)):
             return (f"{self.culprit}: {text}",)

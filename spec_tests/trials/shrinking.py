@@ -1,6 +1,7 @@
 """What is done with a failing example: it is shrunk, its cause is looked for, and the cause is shown with a small one.
 
-Hypothesis shrinks it. An example that a run found is first reduced by the suite, since its choices are then few.
+Hypothesis shrinks it. An example that a run found is first reduced by the suite, since its choices are then few. An example of a
+statistical law is not shrunk and not tried again: among many variants some fail by chance, and the counts are of many draws.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .trial import Trial
 if TYPE_CHECKING:
     from .cause import Cause
 
+STATISTICAL = "S"  # the kind of a law
 SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause has what is left
 
 
@@ -69,6 +71,7 @@ class FailingExamples:
     def __init__(self, test: Any, trial: Trial, profile: settings, key: str):
         self.test, self.trial, self.profile, self.key = test, trial, profile, key
         self.subject = test.invariant.subject(trial.operation_name)
+        self.is_statistical = test.invariant.kind == STATISTICAL
 
     def find_cause(self, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
@@ -78,7 +81,8 @@ class FailingExamples:
             trial.announce(trial.tally.failure)
         with trial.after_failure(self.subject) as budget:
             part = budget.search.part(SHRINKING_SHARE)
-            failed_again = trial.backend.framework.device_lost or not seeks or self._shrink(database, part)
+            is_kept = trial.backend.framework.device_lost or not seeks or self.is_statistical
+            failed_again = is_kept or self._shrink(database, part)
             if (failure := trial.tally.failure) is None:
                 return None
             if not (failed_again or trial.backend.framework.device_lost):  # a device that is lost answers nothing twice
@@ -90,6 +94,8 @@ class FailingExamples:
     def show_better(self, database: ExampleDatabase, cause: Cause, severity: int) -> None:
         """Shrink the failing example in the database, whose error matters more to a person, and show the cause with it."""
         trial = self.trial
+        if self.is_statistical:
+            return
         with trial.after_failure(self.subject) as budget:
             lost_before = list_lost(trial.backend)
             trial.tally.failure, part = None, budget.search.part(SHRINKING_SHARE)
@@ -103,7 +109,9 @@ class FailingExamples:
         An error that a print shows is preferred, as it is where the examples are drawn.
         """
         trial, shown = self.trial, self.trial.shown_failure(cause)
-        if shown is None or not shown.repeats or isinstance(shown.violation, Lost) or current_settings().shape_count is not None:
+        if shown is None or not shown.repeats or isinstance(shown.violation, Lost):
+            return
+        if self.is_statistical or current_settings().shape_count is not None:
             return
         with trial.after_failure(self.subject) as budget:
             lost_before, part, examples = list_lost(trial.backend), budget.search.part(SHRINKING_SHARE), trial.tally.examples

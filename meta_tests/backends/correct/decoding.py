@@ -65,6 +65,21 @@ class FromTheEnd:
     framework = "numpy"
     dtypes = ("float64", "float32")
 
+    def sample(self, probabilities, *, seed=0, num_samples=1):
+        """Bisection: the interval of tokens is halved by the sum at its middle, until one is left."""
+        *batch, vocab = probabilities.shape
+        rng, tokens = np.random.default_rng(seed), []
+        for row in probabilities.reshape(math.prod(batch), vocab):
+            allowed = np.flatnonzero(row)
+            sums, u = np.cumsum(row[allowed]), rng.random(num_samples)
+            low, high = np.zeros(num_samples, dtype=int), np.full(num_samples, len(allowed) - 1)
+            while np.any(low < high):
+                middle = (low + high) // 2
+                above = sums[middle] > u
+                low, high = np.where(above, low, middle + 1), np.where(above, middle, high)
+            tokens.append(allowed[high])
+        return np.reshape(np.asarray(tokens, dtype=np.int64), (*batch, num_samples))
+
     def sample_with_noise(self, probabilities, noise, *, method="inverse"):
         p = probabilities / np.sum(probabilities, axis=-1, keepdims=True)
         if method == "exponential":
@@ -83,6 +98,20 @@ class RowByRow:
 
     framework = "numpy"
     dtypes = ("float64", "float32")
+
+    def sample(self, probabilities, *, seed=0, num_samples=1):
+        """Uniform tokens, each of which is taken with its probability over the largest: rejection."""
+        rng, p = np.random.default_rng(seed), probabilities
+        rows, vocab = math.prod(p.shape[:-1]), p.shape[-1]
+        tokens = np.empty((rows, num_samples), dtype=np.int32)
+        for row, found in zip(p.reshape(rows, vocab), tokens, strict=True):
+            count = 0
+            while count < num_samples:
+                tried = rng.integers(0, vocab, 2 * num_samples + 8)
+                taken = tried[rng.random(tried.size) * np.max(row) < row[tried]][: num_samples - count]
+                found[count : count + taken.size] = taken
+                count += taken.size
+        return tokens.reshape(*p.shape[:-1], num_samples)
 
     def sample_with_noise(self, probabilities, noise, *, method="inverse"):
         vocab, batch = probabilities.shape[-1], probabilities.shape[:-1]

@@ -71,6 +71,7 @@ NOTATIONS = MappingProxyType(
         "by_inverse": "the first token up to which {p} sums to more than {noise}",
         "by_exponential": "the token of the largest {p} / {noise}",
         "by_gumbel": "the token of the largest ln {p} + {noise}",
+        "by_drawn_uniforms": "the tokens that {uniforms} draw from {p}",
         "tempered_softmax": "softmax({logits} / {temperature})",
         "rules": "the conventions",
         "filters_of": "top_k, top_p and min_p of {logits}",
