@@ -10,6 +10,7 @@ from mpmath import mpf
 from reference_numpy.attention_with_lse import attention_with_lse
 from reference_numpy.attention_with_weights import attention_with_weights
 from reference_numpy.merge_attention_states import merge_attention_states
+from reference_numpy.sparse_attention import sparse_attention
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -90,3 +91,20 @@ def test_empty_parts() -> None:
         out, lse = merge_attention_states(b, nothing, b, nothing)
     assert np.isnan(out).all()
     assert np.isneginf(lse).all()
+
+
+@pytest.mark.parametrize("block_size", [1, 2])
+def test_sparse_attention(block_size: int) -> None:
+    r = rng(24)
+    q, k, v = r.standard_normal((H, 3, D_K)), r.standard_normal((H_KV, M, D_K)), r.standard_normal((H_KV, M, D_V))
+    indices = np.array([[1, -1, -1], [-1, 0, 1], [2, 0, -1]])
+    out, lse = sparse_attention(q, k, v, indices, block_size=block_size)
+    exact_out, exact_lse = [], []
+    with mpmath.workdps(DIGITS):
+        for h, n in np.ndindex(H, 3):
+            seen = [j // block_size in indices[n] and j <= n + M - 3 for j in range(M)]
+            a, b = attend_in_digits(q[h, n], k[h // 2], v[h // 2], seen, None, 1 / mpmath.sqrt(D_K), None)
+            exact_out += a
+            exact_lse += b
+    assert_within(out, exact_out, np.full(out.shape, 200 * U * (1 + np.max(np.abs(v)))))
+    assert_within(lse, exact_lse, np.full(lse.shape, 200 * U))

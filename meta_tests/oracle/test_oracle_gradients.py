@@ -204,6 +204,10 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(4, 3, 2), drawn(2, 3, 2), drawn(2, 3, 5), None, drawn(4)), {"left_window": 1, "right_window": 0, "scale": 2.0}),
         ((drawn(2, 3, 2), drawn(2, 3, 2), drawn(2, 3, 5)), {"is_causal": True, "softcap": 0.5}),
     ],
+    "sparse_attention": [
+        ((drawn(4, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[1, -1], [2, 0], [-1, 3]])), {"scale": 0.7}),
+        ((drawn(2, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[0], [1], [1]]), drawn(2)), {"block_size": 2}),
+    ],
     "variable_length_attention": [
         ((drawn(5, 4, 2), drawn(6, 2, 2), drawn(6, 2, 3), np.array([0, 2, 2, 5]), np.array([0, 3, 3, 6]), sinks), more)
         for sinks, more in ((None, {}), (drawn(4), {"softcap": 1.5}), (None, {"is_causal": True, "left_window": 1}))

@@ -146,6 +146,7 @@ SINCE = (
     "scaled_matmul",
     "soft_target_cross_entropy",
     "sampling_probabilities",
+    "sparse_attention",
     "swizzle_scales",
     "token_log_probs",
     "unpack_int4",

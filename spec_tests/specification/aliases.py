@@ -125,6 +125,7 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "paged_attention",
             "quantize",
             "scaled_dot_product_attention",
+            "sparse_attention",
             "transformer_block",
             "transformer_lm",
             "variable_length_attention",

@@ -51,6 +51,7 @@ NOTATIONS = MappingProxyType(
         "join_halves": "{g} beside {u}",
         "repeated_heads": "the heads for {q}",
         "seen_keys": "the keys that each query sees",
+        "listed_keys": "the keys that {indices} list",
         "seen_slots": "the slots that each query sees",
         "capped_scores": "the capped scores of {q} and {k}",
         "with_sinks": "{scores} with {sinks}",
