@@ -21,7 +21,7 @@ SCALES = (None, None, None, *single(1.0, 0.125, 0.3, -0.6))
 def draw_rows(draw: Draw, n: int, *, least: int = 1) -> int:
     """Draw m, which is n at least."""
     least = max(n, least)
-    m = draw.size("m", tuple(m for m in ROWS if m >= least))
+    m = draw.size("m", tuple(m for m in ROWS if m >= least) or (least, least + 1))
     if m < least:
         raise NotImplementedVariant(f"its domain has no {least} rows")
     return m
@@ -29,6 +29,8 @@ def draw_rows(draw: Draw, n: int, *, least: int = 1) -> int:
 
 def draw_lengths(draw: Draw, batch: tuple[int, ...], m: int, *, low: int) -> np.ndarray:
     """Draw how many rows each entry of the batch holds. Often one holds the fewest, and one all."""
+    if len(batch) != 1:
+        raise NotImplementedVariant("its domain has no batch of 1 dimension, which lengths need")
     lengths = np.asarray(draw.rng.integers(low, m + 1, batch))
     lengths[draw.integer(0, batch[0] - 1)] = draw.one_of((low, m))
     return lengths
@@ -52,8 +54,8 @@ def draw_options(draw: Draw) -> dict[str, Any]:
 
 
 def with_lengths(draw: Draw) -> bool:
-    """Whether the call has lengths: always, sometimes or never, as the function takes them."""
-    return "lengths" in draw.variants("lengths")
+    """Whether the call has lengths: sometimes, if the function takes them, and a batch of one dimension."""
+    return 1 in draw.operation.domain.get("batch_dims", (1,)) and "lengths" in draw.variants("lengths")
 
 
 def lowest(keywords: dict[str, Any], n: int) -> int:

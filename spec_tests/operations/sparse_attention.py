@@ -22,7 +22,7 @@ BLOCKS = (2, 3, 4, 16)
 def draw_arrays(draw: Draw, *, least: int = 1) -> tuple[np.ndarray, ...]:
     """Draw q, k and v with n ≤ m, and at least so many keys."""
     n = draw.size("n", QUERIES)
-    m = draw.size("m", tuple(size for size in KEYS if size >= max(n, least)))
+    m = draw.size("m", tuple(size for size in KEYS if size >= max(n, least)) or (n, n + 1))
     if m < max(n, least):
         raise NotImplementedVariant(f"its domain has no {max(n, least)} keys")
     d_k, d_v = draw.size("d_k", WIDTHS), draw.size("d_v", WIDTHS)
