@@ -11,6 +11,7 @@ import numpy as np
 from ._numpy_experts import *
 from ._numpy_formats import *
 from ._numpy_functions import *
+from ._numpy_latent import *
 from ._numpy_losses import *
 from ._numpy_optimizers import *
 from ._numpy_rotary import *

@@ -10,6 +10,7 @@ import torch
 from ._torch_experts import *
 from ._torch_formats import *
 from ._torch_functions import *
+from ._torch_latent import *
 from ._torch_losses import *
 from ._torch_optimizers import *
 from ._torch_rotary import *

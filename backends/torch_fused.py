@@ -13,10 +13,13 @@ conventions = {
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
+    "muon_momentum": "average",
+    "muon_norm": "floor",
 }
 domain = {
     "gated_activation": {"activation": ("sigmoid",), "gate": ("second",)},  # F.glu alone has both halves in one array
     "scaled_matmul": SCALED_MM,
+    "muon_step": {"dtype": ("bfloat16",)},  # torch.optim.Muon orthogonalizes in bfloat16, whatever the dtype is
 }
 
 
@@ -138,6 +141,21 @@ def adamw_steps(parameter, gradients, *, learning_rate=1e-3, beta1=0.9, beta2=0.
         optimizer.step()
         after.append(weight.detach().clone())
     return torch.stack(after, dim=-1)
+
+
+def muon_step(
+    parameter, gradient, momentum_buffer,
+    *, learning_rate, momentum=0.95, nesterov=True, weight_decay=0.0, adjust="original",
+    steps=5, coefficients=(3.4445, -4.775, 2.0315), eps=1e-7,
+):  # fmt: skip
+    weight = torch.nn.Parameter(parameter.clone())
+    weight.grad = gradient.clone()
+    settings = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay, "adjust_lr_fn": adjust}
+    newton_schulz = {"ns_steps": steps, "ns_coefficients": coefficients, "eps": eps}
+    optimizer = torch.optim.Muon([weight], lr=learning_rate, **settings, **newton_schulz)
+    optimizer.state[weight] = {"momentum_buffer": momentum_buffer.clone()}
+    optimizer.step()
+    return weight.detach(), optimizer.state[weight]["momentum_buffer"]
 
 
 def causal_mask(*, n, m=None, aligned="bottom-right", device=device):

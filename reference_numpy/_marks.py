@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-six marks.
+"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-seven marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -179,6 +179,11 @@ def beside_one(t: Any) -> Any:
     The forms are 2 / (1 + e^-2x) and 2 - 2 / (e^2x + 1). Their error is relative to 1, whatever the size of the tanh.
     """
     return t.beside_one() if hasattr(t, "beside_one") else t
+
+
+def either(x: Any, other: Any) -> Any:
+    """Return x. Mark that code may compute the other form of the same number, so that the larger of both errors is allowed."""
+    return x.either(other) if hasattr(x, "either") else x
 
 
 def interpolated(x: Any, a: Any, b: Any) -> Any:

@@ -26,7 +26,8 @@ GROUPS = {
     "Positions and masks": "rope rope_frequencies alibi_slopes alibi_bias causal_mask sliding_window_mask",
     "Attention": "scaled_dot_product_attention grouped_query_attention local_attention multihead_self_attention"
     " attention_with_weights attention_with_lse merge_attention_states kv_cache_append attention_with_kv_cache paged_attention"
-    " variable_length_attention",
+    " variable_length_attention sparse_attention latent_attention latent_attention_absorbed indexer_scores"
+    " select_keys",
     "Models": "transformer_block transformer_lm parameter_count",
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
     " cosine_schedule newton_schulz muon_step",

@@ -217,6 +217,8 @@ def test_the_marks_add_the_roundings_that_they_name() -> None:
     assert float(x.through_quotient().error) == pytest.approx(2 * 4 * U, rel=1e-6)
     assert float(x.interpolated(Bounded(1.0, 0.0, FLOAT32), Bounded(-6.0, 0.0, FLOAT32)).error) == pytest.approx(3 * 7 * U)
     assert float(x.joined(Bounded(2.0, 0.0, FLOAT32), 5).error) == pytest.approx((6 + 5 * 2) * U, rel=1e-6)
+    either = Bounded([4.0, 4.0], [3.0, 0.0], FLOAT32).either(Bounded([4.0, 5.0], [1.0, 2.0], FLOAT32))
+    assert (either.value.tolist(), either.error.tolist()) == ([4.0, 4.0], [3.0, 3.0])
     assert float(x.round_literal(0.1).error) == pytest.approx(0.1 * U)
     assert float(x.round_literal(0.5).error) == 0
     assert float(x.round_literal(1e39).error) == math.inf

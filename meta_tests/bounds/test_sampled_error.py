@@ -176,6 +176,7 @@ def test_the_marks_of_a_sample_are_as_large_as_they_say() -> None:
     assert spread(x.in_bits(), 4.0) == pytest.approx(2 * 4)
     assert spread(x.through_quotient(), 4.0) == pytest.approx(np.sqrt(2) * 4)
     assert spread(x.interpolated(x, x * 0.0), 4.0) == pytest.approx(np.sqrt(3) * 4, rel=0.05)
+    assert spread(x.either(x.in_bits()), 4.0) == spread(x.in_bits().either(x), 4.0) == pytest.approx(2 * 4)
     joined = x.joined(Sample.input(np.full(64, 2.0), WIDE, x.stream), 8)
     assert spread(joined, 6.0) == pytest.approx(np.hypot(6, np.sqrt(8) * 2), rel=0.2)
 

@@ -1,5 +1,6 @@
 """Test the oracle's attention with weights and with lse, and the merge of states, against 60 digits (see sixty_digits.py)."""
 
+import operator
 from typing import Any
 
 import mpmath
@@ -9,7 +10,10 @@ from mpmath import mpf
 
 from reference_numpy.attention_with_lse import attention_with_lse
 from reference_numpy.attention_with_weights import attention_with_weights
+from reference_numpy.latent_attention import latent_attention
+from reference_numpy.latent_attention_absorbed import latent_attention_absorbed
 from reference_numpy.merge_attention_states import merge_attention_states
+from reference_numpy.sparse_attention import sparse_attention
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -90,3 +94,48 @@ def test_empty_parts() -> None:
         out, lse = merge_attention_states(b, nothing, b, nothing)
     assert np.isnan(out).all()
     assert np.isneginf(lse).all()
+
+
+@pytest.mark.parametrize("block_size", [1, 2])
+def test_sparse_attention(block_size: int) -> None:
+    r = rng(24)
+    q, k, v = r.standard_normal((H, 3, D_K)), r.standard_normal((H_KV, M, D_K)), r.standard_normal((H_KV, M, D_V))
+    indices = np.array([[1, -1, -1], [-1, 0, 1], [2, 0, -1]])
+    out, lse = sparse_attention(q, k, v, indices, block_size=block_size)
+    exact_out, exact_lse = [], []
+    with mpmath.workdps(DIGITS):
+        for h, n in np.ndindex(H, 3):
+            seen = [j // block_size in indices[n] and j <= n + M - 3 for j in range(M)]
+            a, b = attend_in_digits(q[h, n], k[h // 2], v[h // 2], seen, None, 1 / mpmath.sqrt(D_K), None)
+            exact_out += a
+            exact_lse += b
+    assert_within(out, exact_out, np.full(out.shape, 200 * U * (1 + np.max(np.abs(v)))))
+    assert_within(lse, exact_lse, np.full(lse.shape, 200 * U))
+
+
+def test_latent_attention() -> None:
+    """Its absorbed form, too: rows up to a length, and the columns of the cache that are values."""
+    r, n, rank, d_r = rng(25), 3, 5, 2
+    q_nope, q_rope = r.standard_normal((2, n, D_K)), r.standard_normal((2, n, d_r))
+    latent, k_rope = r.standard_normal((M, rank)), r.standard_normal((M, d_r))
+    w_uk, w_uv = r.standard_normal((2, D_K, rank)), r.standard_normal((2, D_V, rank))
+    out, lse = latent_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, np.array(4))
+    exact_out, exact_lse = [], []
+    with mpmath.workdps(DIGITS):
+        for h, i in np.ndindex(2, n):
+            keys, values = (
+                [[sum(map(operator.mul, map(mpf, w), map(mpf, c))) for w in weight[h]] for c in latent] for weight in (w_uk, w_uv)
+            )
+            keys = [[*key, *rotated] for key, rotated in zip(keys, k_rope, strict=True)]
+            seen = [j <= i + 4 - n for j in range(M)]
+            query = [*q_nope[h, i], *q_rope[h, i]]
+            a, b = attend_in_digits(query, keys, values, seen, None, 1 / mpmath.sqrt(D_K + d_r), None)
+            exact_out += a
+            exact_lse += b
+    limit = 2000 * U * (1 + np.max(np.abs(latent))) * rank  # products of handfuls of numbers of size 1
+    assert_within(out, exact_out, np.full(out.shape, limit))
+    assert_within(lse, exact_lse, np.full(lse.shape, limit))
+    absorbed = np.concatenate([q_nope @ w_uk, q_rope], axis=-1), np.concatenate([latent, k_rope], axis=-1)
+    in_latents, other = latent_attention_absorbed(*absorbed, np.array(4), rank=rank, scale=(D_K + d_r) ** -0.5)
+    assert np.max(np.abs(in_latents @ np.swapaxes(w_uv, -1, -2) - out)) <= limit
+    assert np.max(np.abs(other - lse)) <= limit

@@ -32,6 +32,7 @@ SAMPLING = {
     "sample",
     "sample_with_noise",
     "sampling_probabilities",
+    "select_keys",
     "verify_draft",
 }  # through tokens goes none
 OPTIMIZING = {
@@ -204,6 +205,19 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(4, 3, 2), *ATTENTION[1:], MASK, drawn(4)), {"softcap": 1.5}),
         ((drawn(4, 3, 2), drawn(2, 3, 2), drawn(2, 3, 5), None, drawn(4)), {"left_window": 1, "right_window": 0, "scale": 2.0}),
         ((drawn(2, 3, 2), drawn(2, 3, 2), drawn(2, 3, 5)), {"is_causal": True, "softcap": 0.5}),
+    ],
+    "indexer_scores": [
+        ((drawn(3, 2, 2), drawn(4, 2), drawn(3, 2)), more)
+        for more in ({"is_causal": False}, {"is_causal": False, "activation": "none"})
+    ],
+    "latent_attention": [
+        ((drawn(2, 3, 2), drawn(2, 3, 3), drawn(4, 5), drawn(4, 3), drawn(2, 2, 5), drawn(2, 3, 5)), more)
+        for more in ({}, {"is_causal": False, "scale": 0.7})
+    ],
+    "latent_attention_absorbed": [((drawn(2, 3, 5), drawn(4, 5)), {"rank": 3, "scale": 0.7})],
+    "sparse_attention": [
+        ((drawn(4, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[1, -1], [2, 0], [-1, 3]])), {"scale": 0.7}),
+        ((drawn(2, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[0], [1], [1]]), drawn(2)), {"block_size": 2}),
     ],
     "variable_length_attention": [
         ((drawn(5, 4, 2), drawn(6, 2, 2), drawn(6, 2, 3), np.array([0, 2, 2, 5]), np.array([0, 3, 3, 6]), sinks), more)

@@ -142,6 +142,10 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         bits = self.round_to_compute(self.value * self.round_to_compute(math.log2(math.e)))
         return self.with_value(self.round_to_compute(bits * self.round_to_compute(math.log(2))))
 
+    def either(self, other: Simulated) -> Simulated:
+        """Half the time, take the other form."""
+        return self if self.rng.random() < 0.5 else other
+
     def interpolated(self, a: Simulated, b: Simulated) -> Simulated:
         """Half the time, add to a what is missing, computed from the rounded distance b - a, and round after each step."""
         if self.rng.random() < 0.5:

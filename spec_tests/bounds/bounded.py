@@ -217,6 +217,11 @@ class Bounded(MakesChoices, JudgedAtAnswers, Recurs, np.lib.mixins.NDArrayOperat
         """Add two roundings for each of the two conversions: of the constant, and of the product."""
         return self.store(*self.pair, self.arithmetic.compute, 4.0, np.isinf(self.value))
 
+    def either(self, other: Bounded) -> Bounded:
+        """Allow the larger of both errors, that of the other form about its own value."""
+        apart = np.where(self.value == other.value, 0.0, np.abs(self.value - other.value))
+        return self.at(self.value, np.maximum(self.error, other.error + apart))
+
     def interpolated(self, a: Bounded, b: Bounded) -> Bounded:
         """Add the three roundings of a + w (b - a), each as large as a and b together, also if each step is stored."""
         size = sum(np.abs(x.value) + x.error for x in (a, b))

@@ -191,6 +191,12 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """Add the four roundings of two conversions, as a root sum of squares: 2 u."""
         return self.at(self.perturb(self.value, 2 * self.arithmetic.compute.u * np.abs(self.value[:1])))
 
+    def either(self, other: Sample) -> Sample:
+        """Take for each element the draws of the form in which they are spread more."""
+        with ignored_float_errors():
+            spreads = [np.std(x.value[:DRAWS], axis=0) for x in (self, other)]
+        return self.at(np.where(spreads[1] > spreads[0], other.value, self.value))
+
     def interpolated(self, a: Sample, b: Sample) -> Sample:
         """Add three roundings as large as a and b together, as a root sum of squares, also if each step is stored."""
         units = self.arithmetic.compute.u + (self.arithmetic.step_storage.u if self.arithmetic.step_storage else 0.0)

@@ -66,7 +66,8 @@ def _are_equal(arrays: list[Any]) -> bool:
 
 def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
     """Return the shape of the argument, or of the array of that name among the weights. None if there is no such array."""
-    return getattr(named.get(name, named.get("weights", {}).get(name)), "shape", None)
+    weights = named.get("weights")
+    return getattr(named.get(name, weights.get(name) if isinstance(weights, dict) else None), "shape", None)
 
 
 def list_keywords(function: Callable[..., Any]) -> frozenset[str] | None:

@@ -255,7 +255,8 @@ class Operation(ArrayFormats):
             if carrier := self.carrier("", call.keywords):
                 return call.record(result, read_narrow(self.backend.framework, "the result", result, call.value.shape, carrier))
             read = partial(read_array, self.backend.framework)
-            return call.record(result, read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call)))
+            values = read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call))
+            return call.record(result, self.spec.declaration.arrange([values])[0])
         arrays, rule = self.by_name(result), self.spec.dtype_rule
         if self.spec.list_like and len(arrays) != len(call.oracle_results):
             expected = f"{len(call.oracle_results)}, as many as in {self.spec.list_like}"

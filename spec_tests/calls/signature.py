@@ -31,6 +31,8 @@ EXAMPLE_VALUES = MappingProxyType(
         "n": "16",
         "num_heads": "8",
         "num_layers": "4",
+        "rank": "512",
+        "scale": "0.125",
         "q_dtype": '"float8_e4m3fn"',
         "step": "1",
         "theta": "10000.0",

@@ -36,7 +36,7 @@ BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch
 
 ATTENDED = ("q", "k", "v")  # the arrays of attention
 
-INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table"})
+INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
 INDEX_DTYPES = ("int32", "int64")
 

@@ -108,6 +108,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def in_bits(self) -> Self:
         """Allow a logarithm to be kept to the base 2."""
 
+    def either(self, other: Self) -> Self:
+        """Allow the larger error of self and of another form of the same number."""
+
     def interpolated(self, a: Any, b: Any) -> Self:
         """Allow a mean of a and b to be computed as a + w (b - a)."""
 

@@ -45,7 +45,9 @@ def _accepts(call: Call, printed: Sequence[Printed]) -> bool:
     printed = [(dtype, x) for dtype, x in printed if is_single or dtype != NO_ARRAY]
     assert isinstance(operation, Operation)
     arrays = [_read_codes(operation, call, place, x) for place, (_, x) in enumerate(printed)]
-    if is_single or operation.spec.is_gradient:
+    if is_single and len(arrays) == 1 and not operation.spec.is_gradient:
+        value = operation.spec.declaration.arrange(arrays)[0]
+    elif is_single or operation.spec.is_gradient:
         value = arrays[0] if len(arrays) == 1 and is_single else join(arrays)
     else:
         value = join(operation.spec.declaration.arrange(list(arrays)))

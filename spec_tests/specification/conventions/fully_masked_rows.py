@@ -13,12 +13,18 @@ from ..registry import specification
 from ._convention import Convention, Equation, Value
 from .causal_alignment import WINDOWS, find_near_keys
 
+LISTED = ("sparse_attention",)  # queries have lists of keys
+LATENT = ("latent_attention", "latent_attention_absorbed")
 POSITIONED = ("attention_with_kv_cache", "paged_attention", "variable_length_attention")  # queries have positions of their own
 
 
 def _has_blind_query(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if "lse_a" in named:
         return bool(np.any(_find_empty_states(named["lse_a"], named["lse_b"])))
+    if "latent" in named or "cache" in named:
+        return bool(np.any(_find_unseeing(named)))
+    if "indices" in named:
+        return bool(np.any(_find_empty_lists(named)))
     if "lengths" in named or "cu_seqlens_q" in named:
         return bool(np.any(_find_blind_positions(named)))
     return bool(np.any(find_blind_queries(**{**named, "alignment": settled.get("causal_alignment")})))
@@ -80,6 +86,25 @@ def _find_empty_states(lse_a: Any, lse_b: Any) -> Any:
     return np.logical_and(*(_is_minus_infinity(lse) for lse in (lse_a, lse_b)))
 
 
+def _find_unseeing(named: dict[str, Any]) -> Any:
+    """Return which queries of latent attention see no row, as an array that broadcasts to (..., h, n)."""
+    q, rows = (named[name] for name in (("q_nope", "latent") if "latent" in named else ("q", "cache")))
+    n, lengths = q.shape[-2], named.get("lengths")
+    lengths = np.asarray(rows.shape[-2] if lengths is None else lengths)[..., None, None]
+    return (
+        lengths - n + np.arange(n) < 0
+        if named.get("is_causal", True)
+        else np.broadcast_to(lengths == 0, (*lengths.shape[:-1], n))
+    )
+
+
+def _find_empty_lists(named: dict[str, Any]) -> Any:
+    """Return which queries list no key, as an array that broadcasts to (..., h, n). A finite sink takes their whole weight."""
+    empty = np.expand_dims(np.all(np.asarray(named["indices"]) == -1, axis=-1), -2)
+    sinks = named.get("sinks")
+    return empty if sinks is None else empty & _is_minus_infinity(sinks)[:, None]
+
+
 def _find_blind_positions(named: dict[str, Any]) -> Any:
     """Return which queries of a cache or of packed sequences see no key, as an array that broadcasts to the result's rows."""
     if "cu_seqlens_q" in named:
@@ -125,6 +150,29 @@ def _fill_empty_states(equation: Equation) -> Equation:
     return filled
 
 
+def _fill_empty_lists(equation: Equation) -> Equation:
+    """Return the attention to listed keys that gives zeros to queries that list none."""
+
+    @wraps(equation)
+    def filled(q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, **options: Any) -> Any:
+        y = equation(q, k, v, indices, sinks, **options)
+        return _fill(y, _find_empty_lists({"indices": indices, "sinks": sinks}), 0.0)
+
+    return filled
+
+
+def _fill_unseeing(equation: Equation) -> Equation:
+    """Return the latent attention that gives zeros to queries that see no row."""
+    names = tuple(inspect.signature(equation).parameters)
+
+    @wraps(equation)
+    def filled(*arguments: Any, **options: Any) -> Any:
+        named = {**dict(zip(names, arguments, strict=False)), **options}
+        return _fill(equation(*arguments, **options), _find_unseeing(named), 0.0)
+
+    return filled
+
+
 def _average_all_values(equation: Equation, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
     """Return the plain mean of the values: what the equation gives where all scores are equal and nothing is hidden."""
     kept = {name: value for name, value in options.items() if name not in ("mask", "bias", "is_causal", *WINDOWS)}
@@ -140,19 +188,26 @@ CONVENTION = Convention(
         *("scaled_dot_product_attention", "grouped_query_attention", "local_attention"),
         *("attention_with_weights", "attention_with_lse", "merge_attention_states"),
         *POSITIONED,
+        *LISTED,
+        *LATENT,
     ),
     {
         "zero": Value(
             "zeros",
             _fill_blind_queries(lambda equation, q, k, v, options: 0.0),
-            elsewhere={"merge_attention_states": _fill_empty_states, **dict.fromkeys(POSITIONED, _fill_blind_positions)},
+            elsewhere={
+                "merge_attention_states": _fill_empty_states,
+                **dict.fromkeys(POSITIONED, _fill_blind_positions),
+                **dict.fromkeys(LISTED, _fill_empty_lists),
+                **dict.fromkeys(LATENT, _fill_unseeing),
+            },
         ),
         "nan": Value("NaN", lambda equation: equation),
         "mean": Value(
             "the mean of all values",
             _fill_blind_queries(_average_all_values),
             is_deliberate=False,
-            elsewhere=dict.fromkeys(("merge_attention_states", *POSITIONED), lambda equation: equation),
+            elsewhere=dict.fromkeys(("merge_attention_states", *POSITIONED, *LISTED, *LATENT), lambda equation: equation),
         ),
     },
     _has_blind_query,

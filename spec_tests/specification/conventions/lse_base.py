@@ -84,14 +84,17 @@ def _merge_gradients_of_bits(equation: Equation) -> Equation:
 CONVENTION = Convention(
     "lse_base",
     "which base the logarithm of the softmax's denominator has",
-    ("attention_with_lse", "merge_attention_states"),
+    ("attention_with_lse", "latent_attention", "latent_attention_absorbed", "merge_attention_states", "sparse_attention"),
     {
         "e": Value("natural, in nats", lambda equation: equation),
         "2": Value(
             "to the base 2, in bits",
             _return_bits,
             elsewhere={
-                "attention_with_lse_vjp": _return_gradients_of_bits,
+                **dict.fromkeys(
+                    ("attention_with_lse_vjp", "latent_attention_vjp", "latent_attention_absorbed_vjp", "sparse_attention_vjp"),
+                    _return_gradients_of_bits,
+                ),
                 "merge_attention_states": _merge_bits,
                 "merge_attention_states_vjp": _merge_gradients_of_bits,
             },

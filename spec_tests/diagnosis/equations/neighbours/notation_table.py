@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 # Marks and conversions, which change no value: they are written as their first argument.
 PLAIN = frozenset({
-    "float64", "double", "rounded", "returned", "eager", "wide", "widened", "in_bits", "exact", "beside_one", "interpolated",
-    "through_maximum", "through_quotient", "as_long_as", "along", "token_drawn",
+    "float64", "double", "rounded", "returned", "eager", "wide", "widened", "in_bits", "exact", "beside_one", "either",
+    "interpolated", "through_maximum", "through_quotient", "as_long_as", "along", "token_drawn",
 })  # fmt: skip
 # That are written as their second argument: what is padded is cut to its old length, and an axis may lie beyond the first one.
 SECOND = frozenset({"as_long_as", "along"})
@@ -51,6 +51,13 @@ NOTATIONS = MappingProxyType(
         "join_halves": "{g} beside {u}",
         "repeated_heads": "the heads for {q}",
         "seen_keys": "the keys that each query sees",
+        "seen_rows": "the rows that each query sees",
+        "held_rows": "{x} up to {lengths}",
+        "explicit_operands": "queries, keys and values of every head",
+        "absorbed_operands": "queries by {w_uk}, {latent} with {k_rope}, and {latent}",
+        "up_projected": "{out} {w_uv}^T",
+        "keys_and_values": "{cache}, and its first {rank} columns",
+        "listed_keys": "the keys that {indices} list",
         "seen_slots": "the slots that each query sees",
         "capped_scores": "the capped scores of {q} and {k}",
         "with_sinks": "{scores} with {sinks}",

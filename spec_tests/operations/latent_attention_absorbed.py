@@ -1,0 +1,66 @@
+"""How latent_attention_absorbed is drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.latent_attention_absorbed import latent_attention_absorbed
+from spec_tests.inputs.draw import Draw, single
+from spec_tests.operations.latent_attention import (
+    BATCHES,
+    HEADS,
+    QUERIES,
+    WITH_LENGTHS,
+    draw_lengths,
+    draw_rows,
+    lowest,
+    with_lengths,
+)
+from spec_tests.specification.declaration import Declaration
+
+WIDTHS = (5, 3, 4, 8, 2, 12)
+SCALES = single(0.5, 1.0, 0.125, 0.3, -0.6)
+
+
+def draw_arrays(draw: Draw, *, least: int = 1, batches: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[np.ndarray, ...]:
+    """Draw queries and a cache, with n ≤ m and so many rows at least."""
+    n = draw.size("n", QUERIES)
+    m, h, d_k = draw_rows(draw, n, least=least), draw.size("h", HEADS), draw.size("d_k", WIDTHS)
+    batch = draw.batch(batches)
+    return draw.vectors((*batch, h, n, d_k)), draw.vectors((*batch, m, d_k))
+
+
+def draw_options(draw: Draw, d_k: int) -> dict[str, Any]:
+    rank = draw.keyword("rank", tuple(dict.fromkeys((max(d_k - 1, 1), max(d_k // 2, 1), 1, d_k))))
+    return rank | draw.keyword("scale", SCALES) | draw.keyword("is_causal", (True, True, False))
+
+
+def draw_inputs(draw: Draw, *, used: bool | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call in which every query sees a row. used: whether it has lengths; None: maybe."""
+    used = with_lengths(draw) if used is None else used
+    q, cache = draw_arrays(draw, batches=WITH_LENGTHS if used else BATCHES)
+    keywords = draw_options(draw, q.shape[-1])
+    if not used:
+        return (q, cache), keywords
+    return (q, cache, draw_lengths(draw, cache.shape[:-2], cache.shape[-2], low=lowest(keywords, q.shape[-2]))), keywords
+
+
+def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw more queries than rows, under causality."""
+    q, cache = draw_arrays(draw)
+    more = cache.shape[-2] + draw.integer(1, 2)
+    draw.size("n", (more,))
+    keywords = {name: x for name, x in draw_options(draw, q.shape[-1]).items() if name != "is_causal"}
+    return (draw.vectors((*q.shape[:-2], more, q.shape[-1])), cache), keywords
+
+
+declaration = Declaration(
+    equation=latent_attention_absorbed,
+    arguments=draw_inputs,
+    core={"q": 3, "cache": 2, "lengths": 0},
+    composed=True,
+    cost=2,
+    results={"out": "", "lse": "wider"},
+    open_questions={"fully_masked_rows": draw_blind_queries, "lse_base": lambda draw: draw_inputs(draw, used=False)},
+    short=True,
+)
