@@ -6,7 +6,8 @@ Those that only raise there are counted apart. The laws that involve the changed
 
 python -m meta_tests.measure.mutants_of_few_bits [--count 400] [--seed 1] [--effort default] [--workers 2] [--write FILE [--new]]
 
---write adds each row to FILE as soon as it is computed. --new leaves out mutants that have a row there.
+--write adds each row to FILE as soon as it is computed, and the summary to a text file beside it. --new leaves out mutants that
+have a row there.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def make_mutant(name: str, mutation: Mutation) -> WrongImplementation:
     return WrongImplementation(mutation.id, "backend", find_users(name)[mutation.function], dtypes, source)
 
 
-def tested_dtypes(operation: str, offered: tuple[str, ...]) -> tuple[str, ...]:
+def list_dtypes(operation: str, offered: tuple[str, ...]) -> tuple[str, ...]:
     """Return the dtypes in which an operation is tried on a backend."""
     spec = specification(operation)
     return (spec.dtype,) if spec.dtype else tuple(dtype for dtype in spec.declaration.dtypes if dtype in offered)
@@ -110,7 +111,7 @@ def judge_on_grid(name: str, mutant: WrongImplementation) -> str:
     """Return whether an answer of a mutant leaves the bound on the grid, or it raises there, or neither."""
     backend, raises = mutant.backend(), False
     for operation_name in mutant.operations:
-        for dtype in tested_dtypes(operation_name, mutant.dtypes):
+        for dtype in list_dtypes(operation_name, mutant.dtypes):
             operation = Trial(backend, dtype).operation(operation_name)
             answers = list_right_answers(name, operation_name, dtype)
             for (given, keywords), right in zip(list_calls(operation_name, dtype), answers, strict=True):
@@ -192,7 +193,10 @@ def main() -> None:
         if options.write:
             text = ",\n".join(json.dumps(row, ensure_ascii=False) for _, row in sorted(rows.items()))
             options.write.write_text(f"[\n{text}\n]\n", encoding="utf-8")
-    print("\n".join(summarize(list(rows.values()))))
+    summary = "\n".join(summarize(list(rows.values())))
+    print(summary)
+    if options.write:
+        options.write.with_suffix(".txt").write_text(summary + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
