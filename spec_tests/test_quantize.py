@@ -75,20 +75,21 @@ def test_ties(quantize: Operation, draw: Draw) -> None:
         assert_identical(q, q.call.value)
 
 
-@invariant("E", source=FP8, cost=4)
+@invariant("E", source=FP8, cost=14, each_dtype=True)
 def test_all_numbers(quantize: Operation, draw: Draw) -> None:
-    """Every number of sixteen bits, divided by a power of two, is rounded as the format says: those of x's dtype, or of
+    """Every number of sixteen bits, divided by a power of two, is rounded as each format says: those of x's dtype, or of
     bfloat16 where x is float32.
     """
-    keywords = draw_keywords(draw)
     bits = np.arange(1 << 16, dtype=np.uint16)
     stored = bits.view(np.float16) if draw.operation.dtype == "float16" else (bits.astype(np.uint32) << 16).view(np.float32)
     with ignored_float_errors():
-        x = stored.astype(np.float64)
-    x = lay_in_rows(draw.rng.permutation(np.where(np.isfinite(x), x, 0.0)), draw, keywords.format, SIDE)
-    scale = draw_powers(draw, shape_of_scales(x.shape, keywords.block), -3, 3)
-    q = quantize(x, scale, **keywords.given)
-    assert_identical(q, q.call.value)
+        numbers = stored.astype(np.float64)
+    numbers = draw.rng.permutation(np.where(np.isfinite(numbers), numbers, 0.0))
+    for keywords in draw_each_format(draw):
+        x = lay_in_rows(numbers, draw, keywords.format, SIDE)
+        scale = draw_powers(draw, shape_of_scales(x.shape, keywords.block), -3, 3)
+        q = quantize(x, scale, **keywords.given)
+        assert_identical(q, q.call.value)
 
 
 @invariant("E", source=MX)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spec_tests.calls.operation import Operation
+from spec_tests.calls.signature import find_left_out_argument
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.implementation.backend import load
 from spec_tests.inputs.choices import NoExample
@@ -214,3 +215,10 @@ def test_an_optional_array_without_a_default_is_answered_before_anything_is_judg
     assert "linear requires the argument bias, which most calls leave out: write bias=None" in " ".join(slip.text.split())
     mended = suite(tmp_path, "--backend=mended.py", "--require=linear", "-k", "linear.reference")
     assert mended.code == 0, mended.text
+
+
+def test_an_optional_array_that_every_call_has_needs_no_default() -> None:
+    """The second operand of scaled_matmul has a scale in every call, and the first one has none where it is wide."""
+    spec = specification("scaled_matmul")
+    assert find_left_out_argument(spec, lambda a, b, scale_b, *, block_b: None) == ""
+    assert find_left_out_argument(spec, lambda a, b, scale_a, scale_b, *, block_b: None) == "scale_a"

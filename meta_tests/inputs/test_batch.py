@@ -54,3 +54,13 @@ def test_every_call_can_be_made_on_a_batch(name: str) -> None:
 
     run()
     assert bool(calls_without_batch) != has_named_batch(operation.spec)
+
+
+def test_a_bias_beside_scales_gets_their_batch() -> None:
+    """One of scores is broadcast: it needs no batch."""
+    operation = Operation(specification("dequantize"), backend("numpy-cpu"), "float32", "fused")
+    one, block = np.ones((1, 1)), {"q_dtype": "uint4", "block": (1, 32), "dtype": "float32"}
+    batched = ensure_batch(operation.call(one, one, bias=one, **block))
+    assert [batched.named[name].shape for name in ("q", "scale", "bias")] == [(2, 1, 1)] * 3
+    attention = Operation(specification("scaled_dot_product_attention"), backend("numpy-cpu"), "float32", "fused")
+    assert ensure_batch(attention.call(one, one, one, bias=one)).named["bias"].shape == (1, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation.domain import BROADCASTING_ARGUMENTS
+from ..implementation.domain import broadcasts
 from ..specification.formats import FORMATS
 from ..specification.numbers import describe_numbers
 from ..specification.registry import Specification, core_of
@@ -30,7 +30,7 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
             continue
         shape, is_optional = getattr(value, "shape", None), optional_defaults(spec).get(name, spec) is not spec
         if shape is not None:
-            if name in core and name not in BROADCASTING_ARGUMENTS:
+            if name in core and not broadcasts(spec, name):
                 batches.add(shape[: len(shape) - core[name]])
             if name == "positions":
                 facts["positions"] = _classify_positions(value)

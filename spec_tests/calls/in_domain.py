@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import ATTENDED, BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
+from ..implementation.domain import ATTENDED, NOT_DIMENSIONS, broadcasts
 from ..specification.registry import argument_dimensions, core_of, dimensions, given_dimensions
 from .signature import read_parameters
 
@@ -111,7 +111,7 @@ def keyword_rejected(call: Call, fault: BaseException | None) -> str:
 def batch_ranks(call: Call) -> list[int]:
     """Return how many batch dimensions each array of the call has that has some."""
     spec = call.operation.spec
-    shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCASTING_ARGUMENTS}
+    shapes = {name: _shape(name, call.named) for name in spec.core if not broadcasts(spec, name)}
     # The last dimension of an elementwise operation is a row, which is not a batch dimension.
     one_row = int(not argument_dimensions(spec))
     trailing = {name: core or one_row for name, core in core_of(spec, call.named).items()}

@@ -72,7 +72,7 @@ def find_left_out_argument(spec: Specification, function: Any) -> str:
     optional = [name for name in spec.positional if spec.parameters[name].default is not inspect.Parameter.empty]
     parameters = read_parameters(function) or ()
     required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    return next((name for name in required if name in optional), "")
+    return next((name for name in required if name in optional and name not in spec.declaration.always_given), "")
 
 
 def find_unknown_argument(spec: Specification, function: Any) -> str:

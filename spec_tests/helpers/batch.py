@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.call import Call
-from ..implementation.domain import BROADCASTING_ARGUMENTS
+from ..implementation.domain import broadcasts
 from ..inputs.draw import Draw
 from ..specification.formats import INTEGER, is_floating
 from ..specification.narrow_formats import NarrowFormat
@@ -124,8 +124,9 @@ def ensure_batch(call: Call) -> Call:
         call = call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
     if batch_shape(call):
         return call
+    spec = call.operation.spec
     return replace_arguments(
-        call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if name not in BROADCASTING_ARGUMENTS}
+        call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if not broadcasts(spec, name)}
     )
 
 

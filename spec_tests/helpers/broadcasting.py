@@ -6,7 +6,7 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.violation import NotImplementedVariant
-from ..implementation.domain import BROADCASTING_ARGUMENTS
+from ..implementation.domain import broadcasts
 from ..inputs.draw import Draw
 from .batch import batch_shape, replace_arguments
 
@@ -34,7 +34,7 @@ def draw_call_with_unequal_batches(draw: Draw) -> Call:
 
 def _batched_arguments(call: Call) -> list[str]:
     """Return the names of the arrays that have the whole batch, the cotangent among them."""
-    return [name for name in call.operation.spec.core if name in call.named and name not in BROADCASTING_ARGUMENTS]
+    return [name for name in call.operation.spec.core if name in call.named and not broadcasts(call.operation.spec, name)]
 
 
 def _stack_another(call: Call) -> Call:

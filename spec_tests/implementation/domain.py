@@ -32,7 +32,7 @@ NOT_DIMENSIONS = frozenset(
     {"dtype", "batch_dims", "advantage_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
 )
 
-BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch dimensions may differ from those of the others
+_BROADCASTING = frozenset({"positions", "mask", "bias"})
 
 ATTENDED = ("q", "k", "v")  # the arrays of attention
 
@@ -43,6 +43,11 @@ INDEX_DTYPES = ("int32", "int64")
 POSITIONS = ("arbitrary", "offset", "consecutive")
 
 HEAD_DIMENSIONS = MappingProxyType({"num_heads": "h", "num_kv_heads": "h_kv"})  # a keyword, and the dimension with the same size
+
+
+def broadcasts(spec: Specification, name: str) -> bool:
+    """Whether the batch dimensions of an argument may differ from those of the others. A bias beside scales has theirs."""
+    return name in _BROADCASTING and not (name == "bias" and "scale" in spec.core)
 
 
 def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:

@@ -196,6 +196,7 @@ declaration = Declaration(
     equation=scaled_matmul,
     arguments=arguments,
     core={"a": 2, "scale_a": 2, "zero_point_a": 2},
+    always_given=("scale_b",),
     precision="fused",
     dtypes=("float32", "bfloat16", "float16"),
     formats={

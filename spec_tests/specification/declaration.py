@@ -44,6 +44,7 @@ class Declaration:
     results: Mapping[str, str] = field(
         default_factory=dict
     )  # the dtype of each result: one, "" for that of the arguments, WIDER or INTEGER
+    always_given: tuple[str, ...] = ()  # optional arrays that every call of the suite has: code may take them without a default
     optional_results: tuple[str, ...] = ()  # of these, the last ones, which some calls do not return
     judged_at: tuple[str, ...] = ()  # of these, the ones that the others are judged at, as they were returned
     list_like: str = ""  # the argument, a list of arrays, that the one result is a list like
