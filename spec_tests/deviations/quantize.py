@@ -61,6 +61,15 @@ def truncated(*arrays: Any, **options: Any) -> Any:
     )
 
 
+@deviation("reference")
+def zero_point_added_before_rounding(*arrays: Any, **options: Any) -> Any:
+    """the zero point is added before the quotient is rounded.
+
+    Shows: a tie, with an odd zero point. Hides: any other quotient; an even zero point or none; numbers of float formats.
+    """
+    return requantize(*arrays, **options, integers=lambda t, z, low, high: np.clip(np.rint(t + z), low, high))
+
+
 @deviation("reference", "round_trip", seen=TT_METAL)
 def subnormals_half_as_large(*arrays: Any, **options: Any) -> Any:
     """subnormal numbers are a binade too small.
