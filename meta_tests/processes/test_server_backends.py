@@ -97,7 +97,7 @@ NOISE = "    if request == 'call':\n        os.write(3, b'loading weights ...')\
 BROKEN = {
     "prints to standard output": (
         [(REQUEST, NOISE + REQUEST), (CHANNEL, 'os.dup2(1, 3)\nchannel = os.fdopen(3, "wb")')],
-        "its process sent what is no answer: it begins with b'loading ', which is text",
+        "its process sent what is no answer: it begins with 'loading weights ...', which is text",
     ),
     "ends in a call": ([(RELU, f"    os._exit(3)\n{RELU}")], "the call ended its process, with exit status 3"),
     "is killed in a call": ([(RELU, f"    os.kill(os.getpid(), 11)\n{RELU}")], "the call ended its process: SIGSEGV"),
@@ -158,7 +158,7 @@ REFUSED = {
     "no file": ("nothing.toml", "cannot be read (No such file or directory)"),
     "no server": ("process:true", "when it was asked to describe itself, the call ended its process, with exit status 0"),
     "cat": ("process:cat", "it answered `describe` with arrays"),
-    "a shell's words": ("process:echo hello world", "it begins with b'hello wo', which is text"),
+    "a shell's words": ("process:echo hello world", "it begins with 'hello world\\n', which is text"),
 }
 
 
