@@ -30,6 +30,11 @@ def describe_as_text(interfaces: Sequence[Interface]) -> str:
 
 
 def _describe(interface: Interface) -> str:
+    return "\n".join([f"{interface.operation}: {interface.summary}", *(f"    {line}" for line in list_lines(interface))])
+
+
+def list_lines(interface: Interface) -> list[str]:
+    """Return a line for each array, keyword and result."""
     rows = [
         *((array.name, describe_array(array)) for array in interface.arrays),
         *((keyword.name, describe_keyword(keyword)) for keyword in interface.keywords),
@@ -38,8 +43,7 @@ def _describe(interface: Interface) -> str:
     if not interface.results:
         rows.append(("-> value", "an integer, in the metadata"))
     width = max(len(name) for name, _ in rows)
-    lines = [f"    {name:<{width}}  {what}" for name, what in rows]
-    return "\n".join([f"{interface.operation}: {interface.summary}", *lines])
+    return [f"{name:<{width}}  {what}" for name, what in rows]
 
 
 def describe_array(array: Array) -> str:
