@@ -166,9 +166,9 @@ def run_loading(step: Callable[[], T]) -> T:
     return answer
 
 
-def timeout_fault(seconds: float, limit: str = "--time-limit") -> Fault:
-    """Return the Fault of a step that has not ended after this many seconds, which are those of this limit."""
-    return Fault(f"no answer within {seconds:.3g} s ({limit})", timed_out=True)
+def timeout_fault(seconds: float) -> Fault:
+    """Return the Fault of a step that has not ended after this many seconds."""
+    return Fault(f"no answer within {seconds:.3g} s (--time-limit)", timed_out=True)
 
 
 def as_fault(error: BaseException) -> Exception:

@@ -22,7 +22,7 @@ from .message import (
     pack,
     read_json,
 )
-from .server_process import TIME_LIMIT, ServerProcess
+from .server_process import ServerProcess
 from .supervisor import ProcessEnded
 from .trees import read_tree, write_tree
 
@@ -138,11 +138,11 @@ class Connection:
 
     @property
     def _start_limit(self) -> tuple[float, str]:
-        """The seconds in which the process must describe itself, and the name of this limit."""
+        """The seconds in which the process must describe itself, and the name of this limit, "" for --time-limit."""
         stated, seconds = self.command.start_seconds, current_settings().limits.seconds
         if not self.command.is_python:
             return stated, "start_seconds"
-        return max(stated, seconds), TIME_LIMIT if seconds > stated else "to start and to import the backend"
+        return max(stated, seconds), "" if seconds > stated else "to start and to import the backend"
 
     def _launch(self) -> ServerProcess:
         """Return a new process that was asked to describe itself."""

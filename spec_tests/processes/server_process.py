@@ -22,7 +22,6 @@ from .supervisor import ProcessEnded, Supervisor, start
 from .survivors import MARKS, PROC, find_started
 
 TRACEBACK_HEAD = "Traceback (most recent call last):"  # of what Python prints
-TIME_LIMIT = "--time-limit"
 WROTE = "wrote as its answer"  # the name of a fact
 TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)  # as faulthandler prints it
 
@@ -72,10 +71,10 @@ class ServerProcess(Supervisor):
             self._check_silence()
             self.send(pack(metadata, arrays), deadline)
         except TimeoutError:
-            raise self.describe_timeout(seconds, TIME_LIMIT) from None
+            raise self.describe_timeout(seconds) from None
         return self.receive_answer(deadline, seconds)
 
-    def receive_answer(self, deadline: Deadline, seconds: float, limit: str = TIME_LIMIT) -> Answer:
+    def receive_answer(self, deadline: Deadline, seconds: float, limit: str = "") -> Answer:
         """Return the answer to the request that was sent. Raise as `ask` does if there is none before the deadline."""
         self.awaits_beginning = True
         try:

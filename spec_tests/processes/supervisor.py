@@ -140,9 +140,10 @@ class Supervisor:
         """Return the facts that `printed` tells about where the process was when it ended."""
         return []
 
-    def describe_timeout(self, seconds: float, limit: str) -> Fault:
-        """Return the Fault of a process that has not answered in this time, which is that of this limit."""
-        return self.describe_hang(timeout_fault(seconds, limit))
+    def describe_timeout(self, seconds: float, limit: str = "") -> Fault:
+        """Return the Fault of a process that has not answered in this time: of --time-limit, or of the limit of this name."""
+        stated = Fault(f"no answer within {seconds:.3g} s ({limit})", timed_out=True)
+        return self.describe_hang(stated if limit else timeout_fault(seconds))
 
     def describe_hang(self, fault: Fault) -> Fault:
         """Return the fault of a process that hangs, with the place where it is, for which it is asked."""
