@@ -24,8 +24,8 @@ static size_t spec_number(void) { char digits[TEXT]; size_t k = 0;
   for (spec_next(0); *spec_at >= '0' && *spec_at <= '9' && k < 15; spec_at++) digits[k++] = *spec_at;
   return digits[k] = 0, !k ? (spec_fail("a number"), 0) : strtoull(digits, 0, 10); }
 static size_t spec_size(const char *dtype) {
-  const char *names[] = {"F64", "I64", "F32", "I32", "F16", "BF16", "BOOL"};
-  for (int i = 0; i < 7; i++) if (!strcmp(dtype, names[i])) return (size_t[]){8, 8, 4, 4, 2, 2, 1}[i];
+  const char *names[] = {"F64", "I64", "F32", "I32", "U32", "F16", "BF16", "BOOL", "I8", "U8"};
+  for (int i = 0; i < 10; i++) if (!strcmp(dtype, names[i])) return (size_t[]){8, 8, 4, 4, 4, 2, 2, 1, 1, 1}[i];
   return spec_fail(dtype), 0; }
 /* A keyword, "" if the request does not have it; an array, 0 if the request does not have it; a result, for you to fill. */
 static const char *spec_get(const spec_message *m, const char *key) {

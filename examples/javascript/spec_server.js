@@ -3,7 +3,7 @@
 // data is a typed array. It throws NotImplemented for what it does not have.
 'use strict';
 const fs = require('fs');
-const KINDS = {F64: Float64Array, F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, I64: BigInt64Array, I32: Int32Array, BOOL: Uint8Array};
+const KINDS = {F64: Float64Array, F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, I64: BigInt64Array, I32: Int32Array, U32: Uint32Array, BOOL: Uint8Array, I8: Int8Array, U8: Uint8Array};
 const DTYPES = {float64: 'F64', float32: 'F32', float16: 'F16', bfloat16: 'BF16', int64: 'I64', int32: 'I32', bool: 'BOOL'};
 class NotImplemented extends Error {}
 

@@ -7,8 +7,8 @@ logsumexp is wrong on purpose: the maximum is not subtracted. Try it with
 
 import array, json, math, os, struct, sys  # noqa: E401, I001
 
-SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "BOOL": 1}
-LETTERS = {"F64": "d", "F32": "f"}  # of the dtypes that the functions below take
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U32": 4, "BOOL": 1, "I8": 1, "U8": 1}
+LETTERS = {"F64": "d", "F32": "f", "F16": "H", "BF16": "H", "I64": "q", "I32": "i", "U32": "I", "BOOL": "B", "I8": "b", "U8": "B"}
 DESCRIPTION = {
     "protocol": 1, "name": "example-python", "version": sys.version.split()[0], "dtypes": ["float32", "float64"],
     "operations": {"relu": {"arrays": ["x"]}, "rms_norm": {"arrays": ["x", "weight"], "keywords": ["eps"]},
@@ -29,7 +29,7 @@ def receive(channel):
         size = math.prod(x["shape"]) * SIZES[x["dtype"]]
         if not 0 <= start <= end <= len(data) or end - start != size or min(x["shape"], default=0) < 0:
             raise ValueError("offsets that do not fit")
-        x["data"] = array.array(LETTERS[x["dtype"]], data[start:end]) if x["dtype"] in LETTERS else None
+        x["data"] = array.array(LETTERS[x["dtype"]], data[start:end])
     return metadata, header
 
 
@@ -44,19 +44,46 @@ def pack(metadata, results=None):
     return b"".join([struct.pack("<Q", len(text)), text, *parts])
 
 
-def call(operation, x, weight=None, eps="0"):
-    width = x["shape"][-1] if x["shape"] and x["data"] else 1
-    rows = [x["data"][i : i + width] for i in range(0, len(x["data"]), width)]
-    if operation == "relu":
-        values = [0.0 if v < 0 else v for v in x["data"]]
-    elif operation == "rms_norm":
-        roots = [math.sqrt(sum(v * v for v in row) / width + float(eps)) for row in rows]
-        scales = [1 / root if root else math.inf for root in roots]
-        values = [v * s * w for row, s in zip(rows, scales, strict=True) for v, w in zip(row, weight["data"], strict=True)]
-    else:  # wrong
-        sums = [sum(math.inf if v > 709 else math.exp(v) for v in row) for row in rows]
-        x, values = {**x, "shape": x["shape"][:-1]}, [math.log(s) if s else -math.inf for s in sums]
-    return {**x, "data": array.array(x["data"].typecode, values)}
+def relu(arrays, keywords):
+    return finish(arrays["x"], [0.0 if v < 0 else v for v in arrays["x"]["data"]])
+
+
+def rms_norm(arrays, keywords):
+    weight, eps = arrays["weight"]["data"], float(keywords["eps"])
+    roots = [math.sqrt(sum(v * v for v in row) / len(row) + eps) for row in rows(arrays["x"])]
+    scales = [1 / root if root else math.inf for root in roots]
+    scaled = zip(rows(arrays["x"]), scales, strict=True)
+    return finish(arrays["x"], [v * s * w for row, s in scaled for v, w in zip(row, weight, strict=True)])
+
+
+def logsumexp(arrays, keywords):  # wrong
+    sums = [sum(math.inf if v > 709 else math.exp(v) for v in row) for row in rows(arrays["x"])]
+    shape = arrays["x"]["shape"][:-1]
+    return finish({**arrays["x"], "shape": shape}, [math.log(s) if s else -math.inf for s in sums])
+
+
+def rows(x):
+    width = x["shape"][-1]
+    return [x["data"][i : i + width] for i in range(0, len(x["data"]), width or 1)]
+
+
+def finish(x, values):
+    if x["dtype"] not in ("F32", "F64"):
+        raise NotImplementedError(f"arrays of {x['dtype']}")
+    return {"result": {**x, "data": array.array(x["data"].typecode, values)}}
+
+
+FUNCTIONS = {
+    "relu": relu,
+    "rms_norm": rms_norm,
+    "logsumexp": logsumexp,
+}
+
+
+def call(operation, arrays, keywords):
+    if operation not in FUNCTIONS:
+        raise NotImplementedError(operation)
+    return FUNCTIONS[operation](arrays, keywords)
 
 
 def answer(metadata, arrays):
@@ -67,9 +94,11 @@ def answer(metadata, arrays):
         return pack({})
     if request != "call":
         return pack({"error": f"unknown request {request}"})
-    if operation not in DESCRIPTION["operations"] or any(x["data"] is None for x in arrays.values()):
-        return pack({"not_implemented": f"{operation} of these arguments"})
-    return pack({}, {"result": call(operation, **arrays, **metadata)})
+    try:
+        results = call(operation, arrays, metadata)
+    except NotImplementedError as why:
+        return pack({"not_implemented": str(why)})
+    return pack({"value": str(results)}) if isinstance(results, int) else pack({}, results)
 
 
 channel = os.fdopen(os.dup(1), "wb")

@@ -1,8 +1,21 @@
-// The process protocol in Rust, standard library only: call serve(DESCRIPTION, call). `call` returns the result, or Err(why it has none).
+// The process protocol in Rust, standard library only: call serve(DESCRIPTION, call). `call` returns an Answer, or Err(why it has none).
+#![allow(dead_code)]
 use std::{collections::HashMap, io::{self, BufReader, Read, Write}};
 
 #[derive(Default, Clone)]
-pub struct Array { pub dtype: String, pub shape: Vec<usize>, offsets: Vec<usize>, pub values: Vec<f32> } // values: of F32 alone
+pub struct Array { pub dtype: String, pub shape: Vec<usize>, pub data: Vec<u8>, offsets: Vec<usize> } // data: little-endian
+pub enum Answer { Results(Vec<(String, Array)>), Value(i64) }
+impl Array {
+    pub fn of_bytes(dtype: &str, shape: &[usize], data: Vec<u8>) -> Array { Array { dtype: dtype.into(), shape: shape.into(), data, offsets: vec![] } }
+    pub fn of_floats(shape: &[usize], values: &[f32]) -> Array { Array::of_bytes("F32", shape, values.iter().flat_map(|v| v.to_le_bytes()).collect()) }
+    pub fn of_integers(shape: &[usize], values: &[i64]) -> Array { Array::of_bytes("I64", shape, values.iter().flat_map(|v| v.to_le_bytes()).collect()) }
+    pub fn floats(&self) -> Result<Vec<f32>, String> { self.read("F32", f32::from_le_bytes) }
+    pub fn integers(&self) -> Result<Vec<i64>, String> { self.read("I64", i64::from_le_bytes) }
+    fn read<T, const N: usize>(&self, dtype: &str, number: fn([u8; N]) -> T) -> Result<Vec<T>, String> {
+        if self.dtype != dtype { return Err(format!("arrays of {}", self.dtype)); }
+        Ok(self.data.chunks(N).map(|bytes| number(bytes.try_into().unwrap())).collect()) }
+}
+pub fn result(y: Array) -> Result<Answer, String> { Ok(Answer::Results(vec![("result".into(), y)])) } // of an operation with one
 pub type Message = (HashMap<String, String>, HashMap<String, Array>);
 fn text<E: ToString>(error: E) -> String { error.to_string() }
 
@@ -52,27 +65,30 @@ fn receive(input: &mut impl Read) -> Result<Option<Message>, String> {
     let mut data = vec![0; arrays.values().filter_map(|a| a.offsets.get(1)).copied().max().unwrap_or(0)];
     input.read_exact(&mut data).map_err(text)?;
     for (name, a) in &mut arrays {
-        let item = match a.dtype.as_str() { "F64" | "I64" => 8, "F32" | "I32" => 4, "F16" | "BF16" => 2, "BOOL" => 1, _ => return Err(name.clone()) };
+        let item = match a.dtype.as_str() { "F64" | "I64" => 8, "F32" | "I32" | "U32" => 4, "F16" | "BF16" => 2, "BOOL" | "I8" | "U8" => 1, _ => return Err(name.clone()) };
         let bytes = a.shape.iter().try_fold(item, |size: usize, n| size.checked_mul(*n));
-        match a.offsets[..] { [start, end] if bytes.is_some() && end.checked_sub(start) == bytes => if a.dtype == "F32" {
-            a.values = data[start..end].chunks(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect() }, _ => return Err(name.clone()) }
+        match a.offsets[..] { [start, end] if bytes.is_some() && end.checked_sub(start) == bytes => a.data = data[start..end].into(), _ => return Err(name.clone()) }
     }
     Ok(Some((metadata, arrays))) }
-fn send(key: &str, text: &str, result: Option<Array>) -> io::Result<()> {
-    let (quoted, mut out) = (text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " "), io::stdout().lock());
+fn send(key: &str, text: &str, results: &[(String, Array)]) -> io::Result<()> {
+    let (quoted, mut out, mut start) = (text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " "), io::stdout().lock(), 0);
     let mut header = if key.is_empty() { "{\"__metadata__\":{}".into() } else { format!("{{\"__metadata__\":{{\"{key}\":\"{quoted}\"}}") };
-    let data: Vec<u8> = result.iter().flat_map(|y| &y.values).flat_map(|v| v.to_le_bytes()).collect();
-    if let Some(y) = result { header += &format!(",\"result\":{{\"dtype\":\"F32\",\"shape\":{:?},\"data_offsets\":[0,{}]}}", y.shape, data.len()); }
+    for (name, y) in results {
+        header += &format!(",\"{name}\":{{\"dtype\":\"{}\",\"shape\":{:?},\"data_offsets\":[{start},{}]}}", y.dtype, y.shape, start + y.data.len());
+        start += y.data.len(); }
     header = format!("{header}}}{}", " ".repeat((7 - header.len() % 8) % 8));
-    for part in [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data] { out.write_all(part)?; }
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    for (_, y) in results { out.write_all(&y.data)?; }
     out.flush()
 }
-pub fn serve(description: &str, call: fn(&str, &Message) -> Result<Array, String>) -> Result<(), String> {
+pub fn serve(description: &str, call: fn(&str, &Message) -> Result<Answer, String>) -> Result<(), String> {
     let mut input = BufReader::with_capacity(1 << 20, io::stdin());
     while let Some(message) = receive(&mut input)? { match message.0.get("request").map_or("", String::as_str) {
-        "describe" => send("describe", description, None), "quit" => return send("", "", None).map_err(text),
+        "describe" => send("describe", description, &[]), "quit" => return send("", "", &[]).map_err(text),
         "call" => match call(message.0.get("operation").map_or("", String::as_str), &message) {
-            Ok(y) => send("", "", Some(y)), Err(why) => send("not_implemented", &why, None) },
-        _ => send("error", "unknown request", None) }.map_err(text)?; }
+            Ok(Answer::Results(results)) => send("", "", &results), Ok(Answer::Value(value)) => send("value", &value.to_string(), &[]),
+            Err(why) => send("not_implemented", &why, &[]) },
+        _ => send("error", "unknown request", &[]) }.map_err(text)?; }
     Ok(())
 }

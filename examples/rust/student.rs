@@ -1,7 +1,7 @@
 // Functions as a student writes them. layer_norm is wrong on purpose: eps stands outside of the root.
 //   rustc --edition 2021 -O student.rs && pytest --pyargs spec_tests --backend="process:./student"
 mod spec_server;
-use spec_server::{serve, Array, Message};
+use spec_server::{result, serve, Answer, Array, Message};
 
 const DESCRIPTION: &str = r#"{"protocol": 1, "name": "student-rust", "version": "1", "dtypes": ["float32"], "operations": {
   "relu": {"arrays": ["x"]}, "rms_norm": {"arrays": ["x", "weight"], "keywords": ["eps"]},
@@ -21,21 +21,21 @@ fn layer_norm(row: &mut [f32], weight: &[f32], bias: &[f32], eps: f64) {
     for ((v, w), b) in row.iter_mut().zip(weight).zip(bias) { *v = ((*v as f64 - mean) * scale * *w as f64 + *b as f64) as f32; }
 }
 
-fn call(operation: &str, (keywords, arrays): &Message) -> Result<Array, String> {
-    let find = |name: &str| arrays.get(name).filter(|a| a.dtype == "F32").ok_or(format!("{operation} without {name} of float32"));
+fn call(operation: &str, (keywords, arrays): &Message) -> Result<Answer, String> {
+    let find = |name: &str| arrays.get(name).ok_or(format!("{operation} without {name}"));
     let eps = keywords.get("eps").and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    let mut y = find("x")?.clone();
-    let width = y.shape.last().copied().unwrap_or(1).max(1);
+    let x = find("x")?;
+    let (mut y, width) = (x.floats()?, x.shape.last().copied().unwrap_or(1).max(1));
     match operation {
-        "relu" => y.values.iter_mut().for_each(|v| if *v < 0.0 { *v = 0.0 }),
-        "rms_norm" => { let w = find("weight")?; y.values.chunks_mut(width).for_each(|row| rms_norm(row, &w.values, eps)) }
+        "relu" => y.iter_mut().for_each(|v| if *v < 0.0 { *v = 0.0 }),
+        "rms_norm" => { let w = find("weight")?.floats()?; y.chunks_mut(width).for_each(|row| rms_norm(row, &w, eps)) }
         "layer_norm" => {
-            let (w, b) = (find("weight")?, find("bias")?);
-            y.values.chunks_mut(width).for_each(|row| layer_norm(row, &w.values, &b.values, eps))
+            let (w, b) = (find("weight")?.floats()?, find("bias")?.floats()?);
+            y.chunks_mut(width).for_each(|row| layer_norm(row, &w, &b, eps))
         }
         _ => return Err(operation.into()),
     }
-    Ok(y)
+    result(Array::of_floats(&x.shape, &y))
 }
 
 fn main() {

@@ -14,7 +14,7 @@ import pytest
 
 from spec_tests.implementation.guard import Fault
 from spec_tests.implementation.lookup import BackendError
-from spec_tests.processes import connection
+from spec_tests.processes import server_process
 from spec_tests.processes.isolated_backend import load_isolated
 from spec_tests.specification.registry import gradients, operations
 
@@ -171,8 +171,8 @@ HANGS = {
 
 @pytest.mark.parametrize("how", HANGS)
 def test_a_hang_at_import_ends(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 3.0)
-    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(server_process, "IDLE_SECONDS", 3.0)
+    monkeypatch.setattr(server_process, "LOOK_SECONDS", 0.5)
     before = time.monotonic()
     with pytest.raises(BackendError, match=r"while it was imported, its process did nothing for 3 s, and was ended"):
         load(tmp_path, HANGS[how] + RELU)
@@ -181,8 +181,8 @@ def test_a_hang_at_import_ends(how: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_an_import_that_works_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither is one that has another process work."""
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 1.0)
-    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(server_process, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(server_process, "LOOK_SECONDS", 0.2)
     works = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass\n"
     backend = load(tmp_path, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {works!r}])\n{works}{RELU}")
     assert call_function(backend, "relu", [-1, 3]).tolist() == [0, 3]

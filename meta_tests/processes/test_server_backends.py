@@ -88,8 +88,10 @@ def test_a_server_of_version_1_works_as_it_did(tmp_path: Path) -> None:
     assert "gelu (no such operation)" in " ".join(run.text.split())
 
 
-RELU, RESULT = '    if operation == "relu":', 'return pack({}, {"result": call(operation, **arrays, **metadata)})'
-DATA, CHANNEL = 'return {**x, "data": array.array(x["data"].typecode, values)}', 'channel = os.fdopen(os.dup(1), "wb")'
+RELU = "    return FUNCTIONS[operation](arrays, keywords)"
+RESULT = 'return pack({"value": str(results)}) if isinstance(results, int) else pack({}, results)'
+DATA = 'return {"result": {**x, "data": array.array(x["data"].typecode, values)}}'
+CHANNEL = 'channel = os.fdopen(os.dup(1), "wb")'
 REQUEST, SEND = '    if request == "describe":', "    channel.write(answer(*request))"
 NOISE = "    if request == 'call':\n        os.write(3, b'loading weights ...')\n"
 
@@ -97,7 +99,7 @@ NOISE = "    if request == 'call':\n        os.write(3, b'loading weights ...')\
 BROKEN = {
     "prints to standard output": (
         [(REQUEST, NOISE + REQUEST), (CHANNEL, 'os.dup2(1, 3)\nchannel = os.fdopen(3, "wb")')],
-        "its process sent what is no answer: it begins with b'loading ', which is text",
+        "its process sent what is no answer: it begins with 'loading weights ...', which is text",
     ),
     "ends in a call": ([(RELU, f"    os._exit(3)\n{RELU}")], "the call ended its process, with exit status 3"),
     "is killed in a call": ([(RELU, f"    os.kill(os.getpid(), 11)\n{RELU}")], "the call ended its process: SIGSEGV"),
@@ -107,9 +109,9 @@ BROKEN = {
     "answers with a number": ([(RESULT, 'return pack({"value": "7"})')], "the result is a int"),
     "answers with a description": ([(RESULT, 'return pack({"describe": "{}"})')], "answered a call with a description"),
     "answers with nothing": ([(RESULT, "return pack({})")], "holds no array"),
-    "answers with a wrong name": ([('{"result": call(', '{"y": call(')], "the result is arrays named y"),
+    "answers with a wrong name": ([('{"result": {', '{"y": {')], "the result is arrays named y"),
     "answers in another dtype": (
-        [(DATA, 'return {**x, "dtype": "F64", "data": array.array("d", values)}')],
+        [(DATA, 'return {"result": {**x, "dtype": "F64", "data": array.array("d", values)}}')],
         "the result is float64",
     ),
     "answers a wrong shape": ([(DATA, DATA.replace("**x,", '**x, "shape": [1, *x["shape"]],'))], "the result has shape (1,"),
@@ -158,7 +160,7 @@ REFUSED = {
     "no file": ("nothing.toml", "cannot be read (No such file or directory)"),
     "no server": ("process:true", "when it was asked to describe itself, the call ended its process, with exit status 0"),
     "cat": ("process:cat", "it answered `describe` with arrays"),
-    "a shell's words": ("process:echo hello world", "it begins with b'hello wo', which is text"),
+    "a shell's words": ("process:echo hello world", "it begins with 'hello world\\n', which is text"),
 }
 
 
@@ -259,10 +261,7 @@ def test_a_gradient_and_nested_weights_travel_by_name() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="PR_SET_PDEATHSIG is Linux's")
 def test_no_server_outlives_the_run(tmp_path: Path) -> None:
     """Also not one whose call never ends, when the suite itself is killed."""
-    hang = (
-        '    if operation == "relu":',
-        '    open("pid", "w").write(str(os.getpid()))\n    import time\n    time.sleep(600)\n    if operation == "relu":',
-    )
+    hang = (RELU, f'    open("pid", "w").write(str(os.getpid()))\n    import time\n    time.sleep(600)\n{RELU}')
     backend = write_server(tmp_path, hang)
     options = ["-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "-k", "relu.reference"]
     words = [sys.executable, "-m", "pytest", *options, backend]

@@ -39,6 +39,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"wheel": wheel, "sdist": sdist, "site": folder / "site", "copy": folder / "copy"}
 
 
+SUFFIXES = (".py", ".typed", ".json", ".html", ".css", ".js", ".md")  # of files that ship, besides templates in other languages
+
+
 @pytest.mark.rotating
 def test_the_wheel_has_exactly_the_files_of_the_folders(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
@@ -48,7 +51,7 @@ def test_the_wheel_has_exactly_the_files_of_the_folders(built: dict[str, Path]) 
         f"{there}/{path.relative_to(built['copy'] / here)}": path.read_bytes()
         for here, there in SHIPPED.items()
         for path in (built["copy"] / here).rglob("*")
-        if path.is_file() and path.suffix in (".py", ".typed", ".json", ".html", ".css", ".js", ".md")
+        if path.is_file() and (path.suffix in SUFFIXES or "templates" in path.parts)
     }
     assert shipped.keys() == folders.keys()
     assert shipped == folders

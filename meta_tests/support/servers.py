@@ -49,11 +49,12 @@ NO_MAXIMUM = "logsumexp/no-maximum-subtracted"
 EPS_OUTSIDE = "layer_norm/eps-outside-sqrt"
 SERVERS = (
     Server("c", ("cc",), ("cc", "-O2", "student.c", "-o", "$OUT/server", "-lm"), "$OUT/server", "layer_norm", EPS_OUTSIDE),
-    Server("cpp", ("c++",), ("c++", "-O2", "-std=c++17", "server.cpp", "-o", "$OUT/server"), "$OUT/server", "layer_norm",
+    Server("cpp", ("c++",), ("c++", "-O2", "-std=c++17", "student.cpp", "-o", "$OUT/server"), "$OUT/server", "layer_norm",
            EPS_OUTSIDE),
     Server("rust", ("rustc",), ("rustc", "--edition", "2021", "-O", "student.rs", "-o", "$OUT/server"), "$OUT/server",
            "layer_norm", EPS_OUTSIDE),
-    Server("go", ("go",), ("go", "build", "-o", "$OUT/server", "main.go"), "$OUT/server", "logsumexp", NO_MAXIMUM),
+    Server("go", ("go",), ("go", "build", "-o", "$OUT/server", "main.go", "spec_server.go"), "$OUT/server", "logsumexp",
+           NO_MAXIMUM),
     Server("javascript", ("node",), (), "node $HERE/student.js", "logsumexp", NO_MAXIMUM),
     Server("java", ("java", "javac"), ("javac", "-d", "$OUT", "Server.java"), "java -cp $OUT Server", "logsumexp", NO_MAXIMUM),
     Server("python", (), (), "$OUT/bin/python $HERE/server.py", "logsumexp", NO_MAXIMUM),

@@ -19,6 +19,7 @@ from ..calls.call import Call
 from ..deviations._oracle_backend import prepare
 from ..specification.conventions import conventions_of
 from ..specification.formats import FLOAT64_IN_FLOAT32, FORMATS, PRECISIONS, Arithmetic
+from .byte_order import find_other_byte_order
 from .evidence import Evidence, answer_of, is_wrong, wrong_in
 from .explanation import Explanation
 
@@ -41,6 +42,8 @@ def find_near_miss(
         return None
     operation = evidence.wrong[0].operation
     near_miss = partial(Explanation, "near miss", operation=operation.name)
+    if found := find_other_byte_order(evidence):
+        return found
     if looser := looser_class(evidence, known):
         what = f"the right equation, {LOOSER[looser]} rounded to {operation.dtype}"
         return near_miss(f"class {looser}", what, predicts=partial(_is_in_class, operation.name, looser, known))

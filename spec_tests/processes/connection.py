@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import os
-import re
-import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,120 +11,23 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.printable import printable_line
 from ..specification.run_settings import current_settings
-from .activity import Activity
 from .command import ServerCommand
 from .deadline import Deadline
 from .description import Description, read_description
 from .forks import CannotFork, ForkServer
 from .message import (
-    LENGTH,
     Answer,
     MalformedMessage,
     ProcessArray,
     pack,
-    read_answer,
-    read_header,
     read_json,
-    read_length,
 )
-from .supervisor import ProcessEnded, Supervisor, start
-from .survivors import MARKS, PROC, find_started
+from .server_process import ServerProcess
+from .supervisor import ProcessEnded
 from .trees import read_tree, write_tree
-
-TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)  # as faulthandler prints it
-
-# Has the system kill the server when the suite ends, and before others when memory runs out; then becomes the server.
-LAUNCH_CODE = """
-import ctypes, os, signal, sys
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-try:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    open("/proc/self/oom_score_adj", "w").write("1000")
-except (OSError, AttributeError):
-    pass
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
-
 
 MAX_SENTENCE_CHARACTERS = 1000  # of why a backend cannot be loaded, whose end may be the line to type
 DESCRIBE = MappingProxyType({"request": "describe"})
-
-
-IDLE_SECONDS = 30.0  # in which a process that imports a backend may do nothing at all
-LOOK_SECONDS = 2.0  # between two looks at whether it does
-
-
-class ServerProcess(Supervisor):
-    """A server that answers one request at a time."""
-
-    idle_seconds = 0.0  # in which it has done nothing, before its first answer
-    looked_at = -math.inf
-
-    def __init__(self, command: ServerCommand, fork_server: ForkServer | None = None):
-        self.is_python, self.has_answered = command.is_python, False
-        self.activity = Activity(math.inf)
-        self.waits_for_others = bool(command.shared)  # as a rank does for those that start later
-        # At the end of the run, for it to end by itself. Not for a Python backend: what it has started would be no descendant.
-        self.patience_seconds = 0.0 if command.is_python else 1.0
-        self.aborts = command.is_python
-        if fork_server is not None:
-            super().__init__(*fork_server.start(command))
-            return
-        words = list(command.words)
-        if sys.platform == "linux" and not command.is_python:
-            words = [sys.executable, "-I", "-S", "-c", LAUNCH_CODE, *words]
-        takes_socket, shared = command.is_python, command.shared
-        super().__init__(*start(words, command.folder, command.environment, takes_socket=takes_socket, shared=shared))
-
-    def ask(self, metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray], seconds: float) -> Answer:
-        """Send a request and return the answer. Raise ProcessEnded, MalformedMessage or a Fault if there is none in this time."""
-        deadline = Deadline(seconds)
-        try:
-            self._check_silence()
-            self.send(pack(metadata, arrays), deadline)
-        except TimeoutError:
-            raise self.describe_timeout(seconds) from None
-        return self.receive_answer(deadline, seconds)
-
-    def receive_answer(self, deadline: Deadline, seconds: float) -> Answer:
-        """Return the answer to the request that was sent. Raise as `ask` does if there is none before the deadline."""
-        try:
-            size = read_length(bytes(self.receive(LENGTH.size, deadline)))
-            header = read_header(bytes(self.receive(size, deadline)))
-            answer = read_answer(header, self.receive(header.data_bytes, deadline))
-        except TimeoutError:
-            raise self.describe_timeout(seconds) from None
-        self.print_output()
-        self.has_answered = True
-        return answer
-
-    def check_progress(self) -> None:
-        """Raise a Fault if a Python process hangs while it imports its backend: it and all that it has started do nothing."""
-        now, before = time.monotonic(), self.looked_at
-        if self.has_answered or not self.is_python or self.waits_for_others or now - before < LOOK_SECONDS:
-            return
-        if not PROC.is_dir():  # no other system says what a process does
-            return
-        self.looked_at = now
-        is_idle = self.activity.has_ended([self.child.pid, *find_started(self.child.pid, MARKS.get(self.child, ""))])
-        self.idle_seconds = self.idle_seconds + min(now - before, 2 * LOOK_SECONDS) if is_idle else 0.0
-        if self.idle_seconds >= IDLE_SECONDS:
-            raise self.describe_hang(Fault(f"its process did nothing for {IDLE_SECONDS:.3g} s, and was ended", timed_out=True))
-
-    def _check_silence(self) -> None:
-        """Raise MalformedMessage if the process has written more than its last answer."""
-        with suppress(BlockingIOError):
-            if extra := os.read(self.reads, 80):
-                raise MalformedMessage(f"it wrote {extra!r} after its last answer")
-            raise ProcessEnded
-
-    def locate(self) -> list[tuple[str, str]]:
-        """Return the line of a Python backend that faulthandler has printed, or else the last line that was printed."""
-        frames = [frame for frame in TRACEBACK_FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
-        if self.is_python and (frames or self.has_answered):
-            return [("where", f"line {line} of {Path(file).name}, in {name}") for file, line, name in frames[-1:]]
-        lines = [line for line in self.printed.splitlines() if line.strip()]
-        return [("printed", lines[-1].strip())] if lines else []
 
 
 class Connection:
@@ -220,8 +117,8 @@ class Connection:
         self.discard_process(Fault(""))
         self.process, self.spare = self._take_spare() or self._launch(), None
         self.generation += 1
-        seconds = self._start_seconds
-        answer = self._guard(self.process, lambda process: process.receive_answer(Deadline(seconds), seconds))
+        seconds, limit = self._start_limit
+        answer = self._guard(self.process, lambda process: process.receive_answer(Deadline(seconds), seconds, limit))
         if answer.kind == "error":
             raise self.discard_process(Fault(printable_line(answer.text, MAX_SENTENCE_CHARACTERS), lost=True))
         try:
@@ -240,8 +137,12 @@ class Connection:
         return self.process
 
     @property
-    def _start_seconds(self) -> float:
-        return max(self.command.start_seconds, current_settings().limits.seconds if self.command.is_python else 0)
+    def _start_limit(self) -> tuple[float, str]:
+        """The seconds in which the process must describe itself, and the name of this limit, "" for --time-limit."""
+        stated, seconds = self.command.start_seconds, current_settings().limits.seconds
+        if not self.command.is_python:
+            return stated, "start_seconds"
+        return max(stated, seconds), "" if seconds > stated else "to start and to import the backend"
 
     def _launch(self) -> ServerProcess:
         """Return a new process that was asked to describe itself."""
@@ -251,7 +152,7 @@ class Connection:
             self.fork_server = None
             process = ServerProcess(self.command)
         with suppress(ProcessEnded, TimeoutError):  # which shows when the answer is read
-            process.send(pack(DESCRIBE, {}), Deadline(self._start_seconds))
+            process.send(pack(DESCRIBE, {}), Deadline(self._start_limit[0]))
         return process
 
     def _take_spare(self) -> ServerProcess | None:

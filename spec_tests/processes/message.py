@@ -109,14 +109,8 @@ def read_length(prefix: bytes) -> int:
     """Return the number of bytes of the header that follows these bytes. Raise MalformedMessage if it has too many."""
     (size,) = LENGTH.unpack(prefix)
     if size > MAX_HEADER_BYTES:
-        what = f"it begins with {prefix!r}, which is text" if _is_text(prefix) else f"its header has {size} bytes"
-        raise MalformedMessage(f"{what}; a message begins with the length of its header, at most {MAX_HEADER_BYTES}")
+        raise MalformedMessage(f"its header has {size} bytes; a message begins with its length, at most {MAX_HEADER_BYTES}")
     return int(size)
-
-
-def _is_text(prefix: bytes) -> bool:
-    """Whether the bytes look like text that was printed to the channel."""
-    return all(32 <= byte < 127 or byte in b"\t\r\n\x1b" for byte in prefix)
 
 
 @dataclass(frozen=True)

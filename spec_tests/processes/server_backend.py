@@ -19,6 +19,9 @@ from .description import Description, Signature, find_misfits
 from .isolated_backend import IsolatedBackend, build_source, describing
 from .message import PROTOCOL_VERSION, Answer, ProcessArray, format_keyword, pack
 from .process_framework import CopyingFramework
+from .server_process import WROTE
+
+SAID = (WROTE, "printed", "printed first", "printed last")  # facts about what a process wrote
 
 
 class ServerFramework(CopyingFramework):
@@ -126,7 +129,9 @@ def load_process(text: str, folder: Path, operations: Collection[str], gradients
         connection = Connection(command)
         connection.start()
     except Fault as fault:
-        printed = "".join(f"; it printed {fact!r}" for label, fact in fault.facts if label == "printed")
+        printed = "".join(
+            f"; it {label} {fact if label == WROTE else repr(fact)}" for label, fact in fault.facts if label in SAID
+        )
         raise BackendError(f"--backend={text}: when it was asked to describe itself, {fault.what}{printed}") from None
     description, name = connection.described, printable_line(command.name)
     if description.python is not None:

@@ -22,7 +22,9 @@ from .confinement import NOT_ON_THIS_SYSTEM, Confinement, Launch
 from .deadline import Deadline
 from .survivors import MARK, MARKS, Child, kill_all, new_mark
 
-MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
+MAX_PRINTED_CHARACTERS = 4000  # of the beginning of what is printed in one request that are shown
+MAX_LAST_CHARACTERS = 2000  # of its end
+MAX_KEPT_BYTES = 4096  # of an answer that has not come whole
 CHANNEL_BYTES = 1 << 20  # what the channel holds, where the system allows it
 START_TIMEOUT_SECONDS = 300.0  # to start, and to import a framework
 ABORT_SECONDS = 1.0  # for a process to print where it is
@@ -48,7 +50,8 @@ class Supervisor:
         for file in (reads, writes, output):
             os.set_blocking(file, False)
         self.confinement = CONFINEMENTS.get(child)
-        self.printed, self.omitted_characters = "", 0
+        self.printed, self.printed_last, self.omitted_characters = "", "", 0
+        self.received = b""  # of what was waited for last, if not all of it has come
         self.finalizer = weakref.finalize(self, terminate, child, close, self.patience_seconds)
 
     # --- the channel ----------------------------------------------------------------------------------------------------
@@ -68,17 +71,20 @@ class Supervisor:
         """Return this many bytes. Raise ProcessEnded or TimeoutError if there are fewer."""
         buffer = bytearray(size)
         view, start = memoryview(buffer), 0
-        while start < size:
-            try:
-                count = os.readv(self.reads, [view[start:]])
-            except BlockingIOError:
-                self._wait(deadline, reading=True)
-                continue
-            except ConnectionResetError:
-                count = 0
-            if not count:
-                raise ProcessEnded
-            start += count
+        try:
+            while start < size:
+                try:
+                    count = os.readv(self.reads, [view[start:]])
+                except BlockingIOError:
+                    self._wait(deadline, reading=True)
+                    continue
+                except ConnectionResetError:
+                    count = 0
+                if not count:
+                    raise ProcessEnded
+                start += count
+        finally:
+            self.received = bytes(view[: min(start, MAX_KEPT_BYTES)]) if start < size else b""
         return buffer
 
     def _wait(self, deadline: Deadline, *, reading: bool) -> None:
@@ -104,7 +110,7 @@ class Supervisor:
     # --- what it prints -------------------------------------------------------------------------------------------------
 
     def read_output(self) -> bool:
-        """Read what the process has printed, and keep the first MAX_PRINTED_CHARACTERS. Return False at the end of the output."""
+        """Read what the process has printed, and keep its beginning and its end. Return False at the end of the output."""
         while True:
             try:
                 text = os.read(self.output, 1 << 16)
@@ -112,19 +118,21 @@ class Supervisor:
                 return True
             if not text:
                 return False
-            room = MAX_PRINTED_CHARACTERS - len(self.printed)
-            self.printed += text[: max(room, 0)].decode(errors="replace")
-            self.omitted_characters += max(len(text) - room, 0)
-            if self.omitted_characters:
+            room = max(MAX_PRINTED_CHARACTERS - len(self.printed), 0)
+            self.printed += text[:room].decode(errors="replace")
+            last = self.printed_last + text[room:].decode(errors="replace")
+            self.printed_last = last[-MAX_LAST_CHARACTERS:]
+            self.omitted_characters += len(last) - len(self.printed_last)
+            if last:
                 return True  # to the caller, which checks the deadline: the output may never end
 
     def print_output(self) -> None:
         """Print what the process has printed since the last time, so that pytest captures it."""
         self.read_output()
         if self.printed:
-            end = f"\n… ({self.omitted_characters} more characters)\n" if self.omitted_characters else ""
-            print(printable(self.printed), end=end)
-            self.printed, self.omitted_characters = "", 0
+            cut = f"\n… ({self.omitted_characters} more characters)\n…" if self.omitted_characters else ""
+            print(printable(self.printed) + cut + printable(self.printed_last), end="\n" if self.printed_last else "")
+            self.printed, self.printed_last, self.omitted_characters = "", "", 0
 
     # --- how it ends ----------------------------------------------------------------------------------------------------
 
@@ -132,9 +140,10 @@ class Supervisor:
         """Return the facts that `printed` tells about where the process was when it ended."""
         return []
 
-    def describe_timeout(self, seconds: float) -> Fault:
-        """Return the Fault of a process that has not answered in this time."""
-        return self.describe_hang(timeout_fault(seconds))
+    def describe_timeout(self, seconds: float, limit: str = "") -> Fault:
+        """Return the Fault of a process that has not answered in this time: of --time-limit, or of the limit of this name."""
+        stated = Fault(f"no answer within {seconds:.3g} s ({limit})", timed_out=True)
+        return self.describe_hang(stated if limit else timeout_fault(seconds))
 
     def describe_hang(self, fault: Fault) -> Fault:
         """Return the fault of a process that hangs, with the place where it is, for which it is asked."""
@@ -162,6 +171,7 @@ class Supervisor:
 
     def _add_location(self, fault: Fault) -> Fault:
         self.read_output()
+        self.read_output()  # it may have returned at the beginning of a long output
         fault.facts += self.locate()
         self.print_output()
         return fault

@@ -78,12 +78,13 @@ def parse_shapes(docstring: str) -> Shapes:
 
     Raise a ShapesError that says which part is not in the grammar.
     """
-    left, _, right = _find_section(docstring).partition("->")
+    left, _, right = find_section(docstring).partition("->")
     arguments, broadcast, entry_of = dict[str, Shape](), dict[str, Shape](), dict[str, str]()
     others = dict[str, tuple[Shape, ...]]()
     for group in left.split(";"):
         container = ENTRIES.match(group.strip())
-        others |= {name: (*others.get(name, ()), shape) for name, shape in _parse_others(group)}
+        for name, shape in _parse_others(group):
+            others[name] = (*others.get(name, ()), shape)
         for name, shape, is_exact in _parse_items(group):
             (arguments if is_exact else broadcast)[name] = shape
             if container:
@@ -103,8 +104,8 @@ def _parse_single(right: str) -> Shape | None:
     return _parse_shape(group[1].strip())
 
 
-def _find_section(docstring: str) -> str:
-    """Return the lines below Shapes, which are indented further, as one line."""
+def find_section(docstring: str) -> str:
+    """Return the section Shapes of a docstring: the lines below Shapes, which are indented further, as one line."""
     lines = docstring.expandtabs().splitlines()
     start = next((i for i, line in enumerate(lines) if line.strip() == "Shapes"), None)
     if start is None:

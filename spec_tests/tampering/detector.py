@@ -21,7 +21,8 @@ from .snapshot import Container, Snapshot, make_container
 
 SUITE = Path(__file__).parents[1]
 ON_DEMAND = (  # folders whose modules are imported only when needed
-    "backends", "campaign", "commands", "deviations", "diagnosis", "helpers", "operations", "processes", "sharding", "vectors",
+    "backends", "campaign", "commands", "deviations", "diagnosis", "helpers", "operations", "processes", "servers", "sharding",
+    "vectors",
 )  # fmt: skip
 AFTER_A_FAILURE = (  # modules that only a run with a failure imports
     "report.failure", "report.reproduction", "report.script",

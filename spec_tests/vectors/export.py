@@ -111,7 +111,7 @@ def _list_arrays(candidate: Candidate) -> Iterator[tuple[str, ProcessArray]]:
             if f := _narrow_format(call, name):
                 yield dotted(path), _as_codes(x, f)
                 continue
-            floating = operation.argument_format(name, call.keywords).name  # type: ignore[attr-defined]
+            floating = operation.argument_format(name, call.keywords).name
             dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, "int64")
             yield dotted(path), ProcessArray(dtype, x)
     low, high = candidate.expectation.ends
