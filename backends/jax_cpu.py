@@ -131,6 +131,7 @@ def local_attention(q, k, v, *, window, is_causal=False, scale=None):
 
 
 def sample(probabilities, *, seed=0, num_samples=1):
+    """The generator is compiled for each shape, which takes about a second: a run needs --shapes=12 or fewer."""
     shape = (num_samples, *probabilities.shape[:-1])
     tokens = jax.random.categorical(jax.random.key(seed), jnp.log(probabilities), axis=-1, shape=shape)
     return jnp.moveaxis(tokens, 0, -1)

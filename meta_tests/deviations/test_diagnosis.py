@@ -1,5 +1,6 @@
 """Test the diagnosis. Each case has a few calls written by hand, answered by a known deviation or by the oracle."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,21 @@ def test_a_deviation_is_named() -> None:
 
 def test_right_answers_are_called_nothing() -> None:
     assert names([normalize(ORACLE)]) == []
+
+
+def test_a_penalty_of_many_occurrences_may_overflow() -> None:
+    """In float32 two to the power of 256 is infinite, and so is what is multiplied by it."""
+
+    def penalize(logits: Any, output_ids: Any, *, repetition_penalty: float) -> Any:
+        with np.errstate(over="ignore"):
+            factor = np.float32(repetition_penalty) ** np.bincount(output_ids, minlength=len(logits)).astype(np.float32)
+            return np.where(logits > 0, logits / factor, logits * factor)
+
+    under_test = Backend("unseen", SimpleNamespace(penalize_logits=penalize), Framework("numpy"))
+    called = Operation(specification("penalize_logits"), under_test, "float32", "eager")
+    for count in (2, 256):
+        called(np.array([-1.0, 2.0, 0.5]), np.repeat([0, 1], count), repetition_penalty=2.0)
+    assert names(called.recorder.calls) == ["penalize_logits/once-per-occurrence"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -82,7 +82,7 @@ def once_per_occurrence(
     """
     count = occurrences(output_ids, logits.shape)
     count = count if prompt_ids is None else count + occurrences(prompt_ids, logits.shape)
-    z = np.where(count > 0, _penalized_by(logits, np.power(repetition_penalty, np.minimum(count, 64.0))), logits)
+    z = np.where(count > 0, _penalized_by(logits, np.power(repetition_penalty, count)), logits)
     return penalize_logits(z, output_ids, None, logit_bias, **options)
 
 

@@ -160,9 +160,14 @@ def evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
 
 
 def _evaluate_in_float64(deviation: Candidate, call: Call) -> np.ndarray | None:
+    """Return the values in float64. An answer that says what it keeps decides that here, too, where it is open."""
+    equation = _prepare_equation(deviation, call)
     try:
         with np.errstate(all="ignore"):
-            values = np.asarray(call.evaluate(np.asarray, _prepare_equation(deviation, call)), dtype=np.float64)
+            if call.kept_by_answer is None:
+                values = np.asarray(call.evaluate(np.asarray, equation), dtype=np.float64)
+            else:
+                values = call.expect(call.operation.precision, equation).value
     except Exception:
         return None
     return values if values.shape == call.value.shape else None

@@ -83,13 +83,13 @@ def _read(call: Call, argument: str, answer: AnswerInstead, budget: Budget) -> I
         told = answer(call, {argument: one})
         if told is None:
             return
-        used.append(answer_of(told) - answer_of(zero))
-        right.append(np.asarray(told.value, dtype=float) - np.asarray(zero.value, dtype=float))
+        used.append(_subtract(answer_of(told), answer_of(zero)))
+        right.append(_subtract(told.value, zero.value))
     columns, true = np.stack(used, axis=-1), np.stack(right, axis=-1)
     if not (np.isfinite(columns).all() and np.isfinite(true).all()):
         return
     roundoff = float(np.max(call.operation.storage.u))
-    if kept is given and not _is_linear(columns @ given.ravel(), answer_of(call) - answer_of(zero), roundoff):
+    if kept is given and not _is_linear(columns @ given.ravel(), _subtract(answer_of(call), answer_of(zero)), roundoff):
         return
     parts = split_parts(call, np.arange(call.value.size).reshape(call.value.shape))
     rows, right_rows = columns.reshape(-1, kept.size), true.reshape(-1, kept.size)
@@ -97,6 +97,12 @@ def _read(call: Call, argument: str, answer: AnswerInstead, budget: Budget) -> I
         shape = (*places.shape, *kept.shape)
         path = part if call.operation.spec.is_gradient or call.operation.spec.has_several_results else ""
         yield Matrix(argument, path, _pick(rows, places, shape), _pick(right_rows, places, shape), places.ndim, roundoff)
+
+
+def _subtract(x: Any, y: Any) -> np.ndarray:
+    """Return a difference, which is NaN where both are the same infinity."""
+    with np.errstate(all="ignore"):
+        return np.asarray(x, dtype=float) - np.asarray(y, dtype=float)
 
 
 def _pick(rows: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

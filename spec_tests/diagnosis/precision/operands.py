@@ -162,7 +162,10 @@ def _count_wrong(call: Call) -> int:
 def _multiplies(call: Call) -> bool:
     """Whether the equation has a matrix product of numbers that a narrow format changes."""
     coarse, right = NarrowOperands(FORMATS["bfloat16"], of_products=True).evaluate(call), truth_of(call).value
-    return coarse is not None and coarse.shape == right.shape and bool(np.any(np.abs(coarse - right) > truth_of(call).radius))
+    if coarse is None or coarse.shape != right.shape:
+        return False
+    with np.errstate(all="ignore"):  # a difference of equal infinities is NaN, which is no change
+        return bool(np.any(np.abs(coarse - right) > truth_of(call).radius))
 
 
 def _ask_ties(call: Call, f: Format, answer: AnswerInstead) -> Iterator[Call]:
