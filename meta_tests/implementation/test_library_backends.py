@@ -60,7 +60,7 @@ import sys
 
 LIBRARIES = (
     "torch jax optax mlx onnxruntime transformers triton liger_kernel array_api_strict dask cupy equinox keras "
-    "rotary_embedding_torch paddle torchao"
+    "rotary_embedding_torch paddle torchao bitsandbytes"
 )
 
 class Absent:
