@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from ._torch_cuda_settings import GPU
+from ._triton_formats import *
 from ._triton_serving import *
 
 framework = "torch"
@@ -16,7 +17,7 @@ device = "cuda"
 version = ", ".join([f"triton {triton.__version__}, torch {torch.__version__}", *GPU])
 conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "lse_base": "e"}
 HEADS = {"d_k": range(1, 257), "d_v": range(1, 257), "dtype": ("float32", "bfloat16", "float16")}
-domain = {"merge_attention_states": {"dtype": HEADS["dtype"]}} | dict.fromkeys(
+domain = FORMATS | {"merge_attention_states": {"dtype": HEADS["dtype"]}} | dict.fromkeys(
     (
         "scaled_dot_product_attention", "grouped_query_attention", "attention_with_lse", "attention_with_kv_cache",
         "paged_attention", "variable_length_attention",

@@ -60,7 +60,7 @@ import sys
 
 LIBRARIES = (
     "torch jax optax mlx onnxruntime transformers triton liger_kernel array_api_strict dask cupy equinox keras "
-    "rotary_embedding_torch trl mlx_lm paddle"
+    "rotary_embedding_torch trl mlx_lm paddle torchao bitsandbytes"
 )
 
 class Absent:

@@ -1,4 +1,4 @@
-"""The Triton kernels of attention: they compile for a GPU where there is none, and conform in Triton's interpreter."""
+"""The Triton kernels compile for a GPU where there is none, and conform in Triton's interpreter."""
 
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from backends import _triton_attention as kernels
+from backends import _triton_formats as formats
 
 GPU = GPUTarget("cuda", 80, 32)
 SHARED_BYTES = 163 * 1024  # that one block of threads has on this GPU
@@ -38,6 +39,12 @@ for dtype in ("*fp32", "*bf16"):
     for parts in (1, 8):
         blocks = {"rows": kernels.MERGED, "block": parts, "block_d": kernels.FEATURES}
         compile_kernel(kernels._merge, arrays, sunk=parts == 1, **blocks)
+for dtype in ("*fp32", "*bf16"):
+    arrays = {"x": dtype, "q": "*u8", "scale": "*fp32", "eps": "fp32"}
+    compile_kernel(formats._quantize_blocks, arrays, rows=formats.ROWS, size=128)
+for signed in (True, False):
+    arrays = {"words": "*i32", "scale": "*fp32", "zero_point": "*i8", "y": "*fp32"}
+    compile_kernel(formats._dequantize_int4, arrays, signed=signed, rows=formats.ROWS, width=formats.WIDTH)
 print("compiled")
 """
 
@@ -49,7 +56,7 @@ def test_the_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
 
 def test_the_kernels_conform_in_the_interpreter(tmp_path: Path) -> None:
     names = ("attention_with_lse", "merge_attention_states", "attention_with_kv_cache", "paged_attention")
-    names = (*names, "variable_length_attention", "grouped_query_attention")
+    names = (*names, "variable_length_attention", "grouped_query_attention", "dynamic_quantize", "dequantize")
     selection = " or ".join(f"{name}.reference" for name in names)
     run = suite(tmp_path, "--backend=triton-interpret", "--effort=smoke", "--dtype=float32", "-k", selection)
     assert run.code == 0, run.text
