@@ -1,10 +1,12 @@
-"""MLX-LM's filters of logits and its penalties. Its samplers see log-probabilities, and apply the temperature last."""
+"""MLX-LM's filters of logits. Its samplers see log-probabilities, and apply the temperature last.
 
-import math
+Its penalties are left out: they subtract the frequency penalty once for each occurrence, and round each time.
+"""
+
 from importlib.metadata import version as version_of
 
 import mlx.core as mx
-from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p, make_logits_processors
+from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p
 
 from .mlx_cpu import on_the_cpu
 
@@ -25,18 +27,3 @@ def sampling_probabilities(logits, *, temperature=1.0, top_k=None, top_p=None, m
     if top_k is not None and top_k < z.shape[-1]:
         z = apply_top_k(z, top_k)
     return mx.softmax(z * (1.0 / temperature), axis=-1)
-
-
-@on_the_cpu
-def penalize_logits(logits, output_ids, *, repetition_penalty=1.0, frequency_penalty=0.0, presence_penalty=0.0):
-    """Processors take the ids of one row, of which they look at the last ones."""
-    *batch, n = output_ids.shape
-    vocab = logits.shape[-1]
-    processors = make_logits_processors(None, repetition_penalty, n, presence_penalty, n, frequency_penalty, n)
-    rows = []
-    for place in range(math.prod(batch)):
-        row, ids = logits.reshape(-1, 1, vocab)[place], output_ids.reshape(-1, n)[place] if n else []
-        for processor in processors:
-            row = processor(ids, row)
-        rows.append(row)
-    return mx.concatenate(rows).reshape(logits.shape) if rows else logits

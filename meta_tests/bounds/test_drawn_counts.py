@@ -111,7 +111,7 @@ def test_the_committed_measurement() -> None:
 
 
 def test_the_page_states_the_power() -> None:
-    page = (DOCS / "proofs" / "sample.md").read_text()
+    page = (DOCS / "bounds.md").read_text()
     for name, (_, _, p, _, _) in list_powers().items():
         shifts = [f"{power(name, chance)[0]:.3g}" for chance in CHANCES]
         law, _, sizes = name.partition(", ")

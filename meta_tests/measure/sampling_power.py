@@ -146,7 +146,7 @@ def list_powers() -> dict[str, tuple[Any, ...]]:
     found[f"every_row_has_its_own_distribution, {ROWS} rows, V = 2"] = (few, fair, 0.5, of_rows, rows)
     for vocab, p in ((2, fair), (3, third)):
         equal = float(np.sum(p**2))
-        name = f"rows_, draws_of_a_row_, seeds_are_independent, V = {vocab}"
+        name = f"rows_are_independent / draws_of_a_row_are_independent / seeds_are_independent, V = {vocab}"
         found[name] = (half, p, equal, over(half, equal, 1, rounding_of_pairs(vocab)), pairs)
     return found
 

@@ -20,6 +20,7 @@ from ..specification.formats import Format
 from .axis_of_draws import align_ranks
 
 DRAWS, COARSE_DRAWS = 24, 16
+FEW_DRAWS = 8  # the first draws, with which most answers are judged
 COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
 ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # one for each draw
 

@@ -25,6 +25,7 @@ from .prefix_sums import sum_up_to
 from .random_rounding import (
     COARSE_FACTOR,
     DRAWS,
+    FEW_DRAWS,
     RandomStream,
     lost_to_underflow,
     overflow_to_infinity,
@@ -192,9 +193,9 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.perturb(self.value, 2 * self.arithmetic.compute.u * np.abs(self.value[:1])))
 
     def either(self, other: Sample) -> Sample:
-        """Take for each element the draws of the form in which they are spread more."""
+        """Take for each element the draws of the form of which the first few are spread more: the same form at each stage."""
         with ignored_float_errors():
-            spreads = [np.std(x.value[:DRAWS], axis=0) for x in (self, other)]
+            spreads = [np.std(x.value[:FEW_DRAWS], axis=0) for x in (self, other)]
         return self.at(np.where(spreads[1] > spreads[0], other.value, self.value))
 
     def interpolated(self, a: Sample, b: Sample) -> Sample:

@@ -15,12 +15,11 @@ import numpy as np
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
-from .random_rounding import COARSE_FACTOR, DRAWS, ROUNDING_FACTORS, RandomStream
+from .random_rounding import COARSE_FACTOR, DRAWS, FEW_DRAWS, ROUNDING_FACTORS, RandomStream
 from .sample import SIGMAS, Sample
 
 Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equation on wrap(x) for each input x
 
-FEW_DRAWS = 8  # the draws that `few_draws_error` makes, with which most answers are judged
 
 SCALED = "float64 with fewer bits"  # the format in which roundings of float64 are drawn
 

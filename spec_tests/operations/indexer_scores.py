@@ -39,5 +39,4 @@ declaration = Declaration(
     results={"": "wider"},
     choices={"activation": ACTIVATIONS},
     short=True,
-    linear=("weights",),
 )
