@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _choice, _marks, _recurrence
+from ._sums import product_summed_to, summed_to
 
 Pull = Callable[[Any], Any] | None  # the cotangent of an argument of a function, from that of its result; None if it has none
 
@@ -261,12 +262,10 @@ class _Rules:
             return np.reshape(c, (*c.shape[:-1], 1, c.shape[-1])) if n == 1 else c
 
         def to_left(c: Any) -> Any:
-            d = np.matmul(widen(c), np.swapaxes(b, -1, -2))
-            return np.reshape(_sum_to(d, (1, d.shape[-1])), x.shape) if n == 1 else d
+            return np.reshape(product_summed_to(widen(c), np.swapaxes(b, -1, -2), a.shape), x.shape)
 
         def to_right(c: Any) -> Any:
-            d = np.matmul(np.swapaxes(a, -1, -2), widen(c))
-            return np.reshape(_sum_to(d, (d.shape[-2], 1)), y.shape) if m == 1 else d
+            return np.reshape(product_summed_to(np.swapaxes(a, -1, -2), widen(c), b.shape), y.shape)
 
         return to_left, to_right
 
@@ -301,17 +300,7 @@ def _apply(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
 
 
 def _to_shape(pull: Callable[[Any], Any], shape: tuple[int, ...]) -> Callable[[Any], Any]:
-    return lambda c: _sum_to(pull(c), shape)
-
-
-def _sum_to(c: Any, shape: tuple[int, ...]) -> Any:
-    """Return the sum over the axes along which an array of that shape was broadcast."""
-    while len(c.shape) > len(shape):
-        c = np.sum(c, axis=0)
-    for axis, size in enumerate(shape):
-        if size == 1 and c.shape[axis] != 1:
-            c = np.sum(c, axis=axis, keepdims=True)
-    return c
+    return lambda c: summed_to(pull(c), shape)
 
 
 def _move(function: Callable[[Any], Any], parts: list[Any], arrange: Callable[[list[Any]], Any]) -> Traced:

@@ -4,7 +4,7 @@ import numpy as np
 
 from ._heads import capped_scores, repeated_heads, seen_keys, with_sinks
 from ._marks import eager, float64, recomputed, rounded, through_maximum, through_quotient, wide
-from ._sums import summed_to
+from ._sums import product_summed_to, summed_to
 from .softmax import softmax
 
 
@@ -54,8 +54,9 @@ def attention_with_lse_vjp(
             [0.75]]]), array([[[0.],
             [0.]]]))
     """
-    q, h_kv = float64(q), float64(k).shape[-3]
-    k, v = repeated_heads("attention_with_lse_vjp", q, float64(k), float64(v))
+    q, k, v = float64(q), float64(k), float64(v)
+    shared = k, v
+    k, v = repeated_heads("attention_with_lse_vjp", q, k, v)
     m = k.shape[-2]
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     seen = seen_keys("attention_with_lse_vjp", q.shape[-2], m, mask, is_causal, left_window, right_window)
@@ -72,17 +73,16 @@ def attention_with_lse_vjp(
     if softcap is not None:
         t = np.tanh(capped_scores(q, k, None, scale, None) / softcap)
         ds = rounded(ds * (1 - np.square(t)))
-    dq = rounded(np.matmul(ds, eager(k)) * scale)
-    dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
+    dq = rounded(product_summed_to(ds, eager(k), q.shape, scale))
+    dk = rounded(_of_shared_heads(np.swapaxes(ds, -1, -2), eager(q), shared[0].shape, scale))
     c, dsinks = cotangent[0], None
-    dv = 0.0 * v if c is None else _pulled_back(wide(p[..., :m]) * again_keys, eager(float64(c)))
+    if c is None:
+        dv = 0.0 * shared[1]
+    else:
+        dv = rounded(_of_shared_heads(np.swapaxes(wide(p[..., :m]) * again_keys, -1, -2), eager(float64(c)), shared[1].shape))
     if sinks is not None:
         dsinks = np.reshape(summed_to(rounded(of_sink * again_sink), (q.shape[-3], 1, 1)), (q.shape[-3],))
-    return dq, _summed_over_groups(dk, h_kv), _summed_over_groups(dv, h_kv), None, dsinks
-
-
-def _pulled_back(p: Any, c: Any) -> Any:
-    return rounded(np.matmul(np.swapaxes(p, -1, -2), c))
+    return dq, dk, dv, None, dsinks
 
 
 def _through_weights(cotangent: Any, p: Any, v: Any) -> tuple[Any, Any]:
@@ -105,7 +105,8 @@ def _through_weights(cotangent: Any, p: Any, v: Any) -> tuple[Any, Any]:
     return of_keys, of_sink
 
 
-def _summed_over_groups(d: Any, h_kv: int) -> Any:
-    """Return the gradient of each shared head: the sum over its group of query heads."""
-    h = d.shape[-3]
-    return np.sum(np.reshape(rounded(d), (*d.shape[:-3], h_kv, h // h_kv, *d.shape[-2:])), axis=-3)
+def _of_shared_heads(a: Any, b: Any, shape: tuple[int, ...], scale: Any = None) -> Any:
+    """Return scale a b, summed over the group of query heads that share a head of an array of this shape."""
+    group = a.shape[-3] // shape[-3]
+    a, b = (np.reshape(x, (*x.shape[:-3], shape[-3], group, *x.shape[-2:])) for x in (a, b))
+    return np.reshape(product_summed_to(a, b, (*shape[:-2], 1, *shape[-2:]), scale), shape)

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import eager, float64, recomputed, rounded, through_maximum, through_quotient, wide
-from ._sums import summed_to
+from ._sums import product_summed_to
 from .scaled_dot_product_attention import _scores
 from .softmax import softmax
 
@@ -49,13 +49,13 @@ def attention_with_weights_vjp(
         dv, a, inner = 0.0 * v, w, np.sum(p * w, axis=-1, keepdims=True)
     else:
         divided = eager(c)
-        dv = rounded(np.matmul(np.swapaxes(wide(p) * again, -1, -2), divided))
+        dv = rounded(product_summed_to(np.swapaxes(wide(p) * again, -1, -2), divided, v.shape))
         a = rounded(np.matmul(divided, np.swapaxes(v, -1, -2)))
         inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
         if w is not None:
             a, inner = rounded(a + w), inner + np.sum(p * w, axis=-1, keepdims=True)
     ds = wide(p * through_quotient(a) - p * through_quotient(inner)) * again
     ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
-    dq = rounded(np.matmul(ds, eager(k)) * scale)
-    dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
-    return summed_to(dq, q.shape), summed_to(dk, k.shape), summed_to(dv, v.shape), None
+    dq = rounded(product_summed_to(ds, eager(k), q.shape, scale))
+    dk = rounded(product_summed_to(np.swapaxes(ds, -1, -2), eager(q), k.shape, scale))
+    return dq, dk, dv, None

@@ -1,12 +1,8 @@
 from typing import Any
 
-import numpy as np
-
 from ._heads import seen_keys
-from ._marks import float64, rounded
-from ._sums import summed_to
+from ._marks import float64
 from .attention_with_lse_vjp import attention_with_lse_vjp
-from .scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
 
 
 def grouped_query_attention_vjp(
@@ -51,15 +47,6 @@ def grouped_query_attention_vjp(
     h, h_kv = q.shape[-3], k.shape[-3]
     if h % h_kv:
         raise ValueError(f"grouped_query_attention_vjp: {h} query heads cannot be shared evenly by {h_kv} key/value heads.")
-    if left_window is not None or right_window is not None or sinks is not None:
-        mask = seen_keys("grouped_query_attention_vjp", q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
-        is_causal = False
-    if sinks is not None:
-        found = attention_with_lse_vjp((cotangent, None), q, k, v, mask, sinks, scale=scale, softcap=softcap)
-        of_arrays = (summed_to(d, x.shape) for d, x in zip(found[:3], (q, k, v), strict=True))
-        return (*of_arrays, *found[3:])
-    k, v = np.repeat(k, h // h_kv, axis=-3), np.repeat(v, h // h_kv, axis=-3)
-    options: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "softcap": softcap}
-    dq, *shared, _, _ = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, **options)
-    dk, dv = (np.reshape(rounded(d), (*d.shape[:-3], h_kv, h // h_kv, *d.shape[-2:])) for d in shared)
-    return dq, np.sum(dk, axis=-3), np.sum(dv, axis=-3), None, None
+    seen = seen_keys("grouped_query_attention_vjp", q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
+    dq, dk, dv, _, dsinks = attention_with_lse_vjp((cotangent, None), q, k, v, seen, sinks, scale=scale, softcap=softcap)
+    return dq, dk, dv, None, dsinks

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import eager, float64, recomputed, rounded, through_maximum, through_quotient, wide
-from ._sums import summed_to
+from ._sums import product_summed_to, summed_to
 from .scaled_dot_product_attention import _scores
 from .softmax import softmax
 
@@ -69,8 +69,8 @@ def scaled_dot_product_attention_vjp(
     ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
     if softcap is not None:  # the derivative of c tanh(t / c)
         ds = rounded(ds * (1 - np.square(np.tanh(_scores(q, k, None, None, False, scale) / softcap))))
-    dq = rounded(np.matmul(ds, eager(k)) * scale)
-    dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
-    dv = rounded(np.matmul(np.swapaxes(wide(p) * again, -1, -2), divided))
+    dq = rounded(product_summed_to(ds, eager(k), q.shape, scale))
+    dk = rounded(product_summed_to(np.swapaxes(ds, -1, -2), eager(q), k.shape, scale))
+    dv = rounded(product_summed_to(np.swapaxes(wide(p) * again, -1, -2), divided, v.shape))
     dbias = None if bias is None else summed_to(ds, float64(bias).shape)
-    return summed_to(dq, q.shape), summed_to(dk, k.shape), summed_to(dv, v.shape), None, dbias
+    return dq, dk, dv, None, dbias
