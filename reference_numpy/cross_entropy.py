@@ -4,7 +4,7 @@ import numpy as np
 
 from ._marks import float64
 from ._sums import rows
-from ._targets import counted_mean, is_kept, is_zero
+from ._targets import counted_mean, is_kept, is_zero, summed_losses
 from .logsumexp import logsumexp
 
 
@@ -76,17 +76,22 @@ def cross_entropy(
     of_target = None if w is None else np.where(kept, w[ids], 0.0)
     if w is not None:
         loss = of_target * loss
+    terms = None  # of a row whose loss is a sum
     if not is_zero(label_smoothing):
         own = (1 - label_smoothing) * loss
         even = lse - np.mean(z, axis=-1) if w is None else lse * np.mean(w, axis=-1) - np.mean(w * z, axis=-1)
         loss = own + label_smoothing * even
+        spread = (lse[:, None] - z if w is None else w * (lse[:, None] - z)) / z.shape[-1]
+        terms = np.concatenate([own[:, None], label_smoothing * spread], axis=-1)
     if not is_zero(z_loss):
-        loss = loss + z_loss * np.square(lse)
+        of_lse = z_loss * np.square(lse)
+        loss = loss + of_lse
+        terms = None if terms is None else np.concatenate([terms, of_lse[:, None]], axis=-1)
     loss = np.where(kept, loss, 0.0)
     if reduction == "none":
         return np.reshape(loss, np.shape(targets))
     if reduction == "sum":
-        return np.sum(loss, axis=0)
+        return summed_losses(loss, kept, terms)
     if reduction == "mean":
-        return counted_mean(loss, kept, of_target)
+        return counted_mean(loss, kept, of_target, terms)
     raise ValueError(f"cross_entropy: reduction={reduction!r} is unknown; there are 'mean', 'sum' and 'none'.")

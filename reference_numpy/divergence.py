@@ -4,7 +4,7 @@ import numpy as np
 
 from ._divergence import logarithms, mean_gap, mixed
 from ._marks import double, float64
-from ._targets import counted_mean, is_kept
+from ._targets import counted_mean, is_kept, summed_losses
 
 
 def divergence(
@@ -55,18 +55,19 @@ def divergence(
     q, student = logarithms(student_logits, temperature)
     p, teacher = logarithms(teacher_logits, temperature)
     if double(beta) == 0:
-        loss = mean_gap(p, teacher, student)
+        loss, terms = mean_gap(p, teacher, student), p * (teacher - student)
     elif double(beta) == 1:
-        loss = mean_gap(q, student, teacher)
+        loss, terms = mean_gap(q, student, teacher), q * (student - teacher)
     else:
         middle = mixed(student, teacher, float64(beta))
         loss = beta * mean_gap(p, teacher, middle) + (1 - beta) * mean_gap(q, student, middle)
+        terms = beta * (p * (teacher - middle)) + (1 - beta) * (q * (student - middle))
     kept = np.full(q.shape[0], True) if targets is None else is_kept(targets, ignore_index)[0]
     loss = np.where(kept, loss, 0.0)
     if reduction == "none":
         return np.reshape(loss, shape)
     if reduction == "sum":
-        return np.sum(loss, axis=0)
+        return summed_losses(loss, kept, terms)
     if reduction == "mean":
-        return counted_mean(loss, kept)
+        return counted_mean(loss, kept, terms=terms)
     raise ValueError(f"divergence: reduction={reduction!r} is unknown; there are 'mean', 'sum' and 'none'.")

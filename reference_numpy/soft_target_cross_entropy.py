@@ -4,7 +4,7 @@ import numpy as np
 
 from ._marks import float64
 from ._sums import rows
-from ._targets import is_zero
+from ._targets import counted_mean, is_zero, summed_losses
 from .logsumexp import logsumexp
 
 
@@ -58,11 +58,12 @@ def soft_target_cross_entropy(
         q = (1 - label_smoothing) * q + label_smoothing / z.shape[-1]
     if weight is not None:
         q = float64(weight) * q
-    loss = np.sum(q * (logsumexp(z, axis=-1)[:, None] - z), axis=-1)
+    terms, every = q * (logsumexp(z, axis=-1)[:, None] - z), np.full(len(z), True)
+    loss = np.sum(terms, axis=-1)
     if reduction == "none":
         return np.reshape(loss, shape)
     if reduction == "sum":
-        return np.sum(loss, axis=0)
+        return summed_losses(loss, every, terms)
     if reduction == "mean":
-        return np.mean(loss, axis=0)
+        return counted_mean(loss, every, terms=terms)
     raise ValueError(f"soft_target_cross_entropy: reduction={reduction!r} is unknown; there are 'mean', 'sum' and 'none'.")
