@@ -7,9 +7,10 @@ from .specification.version import SPEC_VERSION, __version__
 if TYPE_CHECKING:
     from .commands.score import score
     from .running.check import DoesNotConform, check, parametrize
+    from .running.composition import check_composition
 
 
-__all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "parametrize", "score"]
+__all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "check_composition", "parametrize", "score"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from .commands.score import score
 
         return score
+    if name == "check_composition":
+        from .running.composition import check_composition
+
+        return check_composition
     if name not in ("DoesNotConform", "check", "parametrize"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .running import check
