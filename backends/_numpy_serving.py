@@ -86,10 +86,16 @@ def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
     return seen if right_window is None else seen & (away <= right_window)
 
 
-def _in_format(x, scale, cache_dtype):
-    """New keys or values as the cache holds them."""
+def _in_format(x, scale, lengths, cache_dtype):
+    """New keys or values as the cache holds them. A scale is one for all, for each head, or for each slot of each head."""
+    if cache_dtype is None:
+        return x
     scale = np.ones((), np.float32) if scale is None else scale
-    return x if cache_dtype is None else quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+    if scale.ndim < 3:
+        return quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+    places = lengths[:, None] + np.arange(x.shape[2])
+    of_new = np.take_along_axis(scale, places[:, None, :], axis=2)
+    return quantize(x, of_new[..., None], dtype=cache_dtype, block=(1, None))
 
 
 def _numbers_of(cache, scale, cache_dtype):
@@ -97,12 +103,14 @@ def _numbers_of(cache, scale, cache_dtype):
     if cache_dtype is None:
         return cache
     scale = np.ones((), np.float32) if scale is None else scale
+    if scale.ndim == 3:
+        return dequantize(cache, scale[..., None], q_dtype=cache_dtype, block=(1, None))
     return dequantize(cache, scale[..., None, None], q_dtype=cache_dtype, block=(None, None))
 
 
 def kv_cache_append(k_cache, v_cache, k, v, lengths, k_scale=None, v_scale=None, *, cache_dtype=None):
     k_cache, v_cache, n = k_cache.copy(), v_cache.copy(), k.shape[2]
-    k, v = _in_format(k, k_scale, cache_dtype), _in_format(v, v_scale, cache_dtype)
+    k, v = (_in_format(x, s, lengths, cache_dtype) for x, s in ((k, k_scale), (v, v_scale)))
     for row, start in enumerate(lengths):
         k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
     return k_cache, v_cache
@@ -121,6 +129,12 @@ def attention_with_kv_cache(
     return attend(q, k_cache, v_cache, seen, sinks, scale, softcap)[0]
 
 
+def _in_rows(pages, table):
+    """The slots that a table lists, head by head."""
+    rows, listed = table.shape
+    return pages[table].reshape(rows, listed * pages.shape[1], *pages.shape[2:]).swapaxes(1, 2)
+
+
 def paged_attention(
     q, k_pages, v_pages, block_table, lengths, sinks=None, k_scale=None, v_scale=None,
     *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
@@ -128,7 +142,8 @@ def paged_attention(
     size = k_pages.shape[1]
     needed = np.arange(block_table.shape[1]) * size < lengths[:, None]
     table = np.where(needed, block_table, 0)
-    k, v = (x[table].reshape(table.shape[0], table.shape[1] * size, *x.shape[2:]).swapaxes(1, 2) for x in (k_pages, v_pages))
+    k, v = _in_rows(k_pages, table), _in_rows(v_pages, table)
+    k_scale, v_scale = (s if s is None or s.ndim < 3 else _in_rows(s, table) for s in (k_scale, v_scale))
     options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}
     return attention_with_kv_cache(
         q, k, v, lengths, sinks, k_scale, v_scale, is_causal=is_causal, scale=scale, softcap=softcap, **options

@@ -96,15 +96,26 @@ def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
     return seen if right_window is None else seen & (away <= right_window)
 
 
-def _in_format(x, scale, cache_dtype):
-    """New keys or values as the cache holds them."""
+def _in_format(x, scale, lengths, cache_dtype):
+    """New keys or values as the cache holds them. A scale is one for all, for each head, or for each slot of each head."""
+    if cache_dtype is None:
+        return x
     scale = torch.ones((), device=x.device) if scale is None else scale
-    return x if cache_dtype is None else quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+    if scale.ndim < 3:
+        return quantize(x, scale[..., None, None], dtype=cache_dtype, block=(None, None))
+    places = lengths[:, None] + torch.arange(x.shape[2], device=x.device)
+    of_new = scale.gather(2, places[:, None, :].expand(-1, scale.shape[1], -1))
+    return quantize(x, of_new[..., None], dtype=cache_dtype, block=(1, None))
+
+
+def _of_numbers(scale):
+    """A scale with the axes of a cache."""
+    return scale[..., None] if scale.ndim == 3 else scale[..., None, None]
 
 
 def kv_cache_append(k_cache, v_cache, k, v, lengths, k_scale=None, v_scale=None, *, cache_dtype=None):
     k_cache, v_cache, n = k_cache.clone(), v_cache.clone(), k.shape[2]
-    k, v = _in_format(k, k_scale, cache_dtype), _in_format(v, v_scale, cache_dtype)
+    k, v = (_in_format(x, s, lengths, cache_dtype) for x, s in ((k, k_scale), (v, v_scale)))
     for row, start in enumerate(lengths.tolist()):
         k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
     return k_cache, v_cache
@@ -120,9 +131,9 @@ def attention_with_kv_cache(
     if cache_dtype is not None:
         k_cache, v_cache = k_cache.float(), v_cache.float()
     if k_scale is not None:
-        k_cache = k_cache * k_scale[..., None, None]
+        k_cache = k_cache * _of_numbers(k_scale)
     if v_scale is not None:
-        v_cache = v_cache * v_scale[..., None, None]
+        v_cache = v_cache * _of_numbers(v_scale)
     arrays = (x.masked_fill(beyond, 0) for x in (k_cache, v_cache))
     return attend(q, *arrays, seen, sinks, scale, softcap)[0].to(q.dtype)
 
@@ -134,6 +145,7 @@ def paged_attention(
     needed = torch.arange(block_table.shape[1], device=q.device) * k_pages.shape[1] < lengths[:, None]
     table = block_table.masked_fill(~needed, 0)
     k, v = (x[table].flatten(1, 2).transpose(1, 2) for x in (k_pages, v_pages))
+    k_scale, v_scale = (s if s is None or s.ndim < 3 else s[table].flatten(1, 2).mT for s in (k_scale, v_scale))
     options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}
     return attention_with_kv_cache(
         q, k, v, lengths, sinks, k_scale, v_scale, is_causal=is_causal, scale=scale, softcap=softcap, **options

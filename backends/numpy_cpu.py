@@ -52,6 +52,7 @@ OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", 
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")
 domain = {name: {"weights": OPTIONAL_WEIGHTS} for name in ("transformer_block", "transformer_lm")}
 domain["penalize_logits"] = {"padding": True}
+domain |= {name: {"slot_scales": True} for name in ("kv_cache_append", "attention_with_kv_cache", "paged_attention")}
 
 
 @overflow_is_inf

@@ -1,15 +1,19 @@
 """What must hold of attention_with_kv_cache."""
 
+from typing import Any
+
 import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
 from .helpers.attention_inputs import largest_safe_key
-from .helpers.cache_laws import draw_chunks, maybe_not_causal, options_of, other_slots
+from .helpers.cache_laws import draw_chunks, maybe_not_causal, options_of, other_slots, scales_of_row
 from .helpers.conventions import assert_convention
+from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_query_heads, draw_scales, draw_slot_sizes, other_scales
 from .inputs.draw import Draw, within_domain
-from .operations._caches import SCALES, draw_format, exact_products, hold
+from .operations._caches import SCALES, draw_format, draw_products, hold_both
 from .operations.attention_with_kv_cache import draw_inputs
+from .operations.kv_cache_append import draw_lengths
 from .trials.invariant import invariant
 
 SOURCE = "FlashAttention's flash_attn_with_kvcache; ONNX Attention-24"
@@ -80,7 +84,7 @@ def test_rows_are_separate(attention_with_kv_cache: Operation, draw: Draw) -> No
     (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache), "cache_dtype")
     i = draw.integer(0, len(q) - 1)
     within_domain(draw, b=1)
-    alone = attention_with_kv_cache(*(x[i : i + 1] for x in (q, k, v, lengths)), **keywords)
+    alone = attention_with_kv_cache(*(x[i : i + 1] for x in (q, k, v, lengths)), **scales_of_row(keywords, i))
     assert_equal(attention_with_kv_cache(q, k, v, lengths, **keywords)[i : i + 1], alone)
 
 
@@ -150,16 +154,24 @@ def test_rolling_cache(attention_with_kv_cache: Operation, kv_cache_append: Oper
 # --- caches of few bits ---------------------------------------------------------------------------------------------
 
 
+def draw_slots_of_cache(draw: Draw, *, exact: bool = True) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
+    """Draw queries that see a key each, a cache of few rows, and its format with scales for each slot."""
+    sizes = draw_slot_sizes(draw, "b", "h_kv", "M")
+    n, d = draw.size("n", (1, 2)), [draw.size(name, WIDTHS) for name in ("d_k", "d_v")]
+    within_domain(draw, M=sizes["M"], n=n)
+    h = draw_query_heads(draw, sizes["h_kv"])
+    slots = tuple(sizes.values())
+    q, k, v = draw.vectors((slots[0], h, n, d[0])), draw.vectors((*slots, d[0])), draw.vectors((*slots, d[1]))
+    lengths = draw_lengths(draw, slots[0], slots[2] // 2, low=max(n, 2), high=slots[2])
+    return (q, k, v, lengths), draw_scales(draw, slots, exact=exact)
+
+
 @invariant("B", source=FLASHINFER, needs=FEW_BITS, dtypes=NOT_DOUBLE, cost=2)
 def test_numbers_times_scales(attention_with_kv_cache: Operation, draw: Draw) -> None:
     """A cache of numbers in few bits, and scales that are powers of two, give what a cache of their products gives."""
     (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
-    few_bits = draw_format(draw, k.shape[1], exact=True)
-    caches = []
-    for x, name in zip((k, v), SCALES, strict=True):
-        numbers = hold(draw, x, few_bits, name, head_axis=1)
-        caches.append(exact_products(draw, numbers, few_bits.get(name, 1.0), head_axis=1))
-    (k, k_wide), (v, v_wide) = caches
+    few_bits = draw_format(draw, k.shape[:3], exact=True)
+    (k, k_wide), (v, v_wide) = draw_products(draw, k, v, few_bits)
     y = attention_with_kv_cache(q, k, v, lengths, **keywords, **few_bits)
     assert_equal(y, attention_with_kv_cache(q, k_wide, v_wide, lengths, **keywords))
 
@@ -168,8 +180,8 @@ def test_numbers_times_scales(attention_with_kv_cache: Operation, draw: Draw) ->
 def test_scales_move_out(attention_with_kv_cache: Operation, draw: Draw) -> None:
     """A k_scale times 2ʲ beside a scale times 2⁻ʲ changes nothing, and a v_scale times 2ʲ multiplies the result by 2ʲ."""
     (q, k, v, lengths), _ = draw_inputs(draw)
-    few_bits = draw_format(draw, k.shape[1])
-    k, v = (hold(draw, x, few_bits, name, head_axis=1) for x, name in zip((k, v), SCALES, strict=True))
+    few_bits = draw_format(draw, k.shape[:3])
+    k, v = hold_both(draw, k, v, few_bits)
     scale, factor = draw.one_of((1.0, 0.125, 0.3)), 2.0 ** draw.one_of((1, 2))
     k_scale, v_scale = (np.asarray(few_bits.pop(name, 1.0)) for name in SCALES)
     y = attention_with_kv_cache(q, k, v, lengths, **few_bits, k_scale=k_scale, v_scale=v_scale, scale=scale)
@@ -186,9 +198,9 @@ def test_scales_of_other_heads(attention_with_kv_cache: Operation, draw: Draw) -
     """
     (q, k, v, lengths), _ = draw_inputs(draw)
     h_kv = k.shape[1]
-    few_bits = {name: x for name, x in draw_format(draw, h_kv).items() if name not in SCALES}
+    few_bits = {name: x for name, x in draw_format(draw, k.shape[:3]).items() if name not in SCALES}
     scales = {name: draw.rng.choice((0.5, 1.0, 2.0), h_kv) for name in SCALES}
-    k, v = (hold(draw, x, few_bits | scales, name, head_axis=1) for x, name in zip((k, v), SCALES, strict=True))
+    k, v = hold_both(draw, k, v, few_bits | scales)
     y = attention_with_kv_cache(q, k, v, lengths, **few_bits, **scales)
     here = np.arange(h_kv) == draw.integer(0, h_kv - 1)
     others = {name: np.where(here, x, x * draw.rng.choice((2.0, 4.0), h_kv)) for name, x in scales.items()}
@@ -198,6 +210,35 @@ def test_scales_of_other_heads(attention_with_kv_cache: Operation, draw: Draw) -
     one = {name: np.asarray(x[0]) for name, x in scales.items()}
     for_all = attention_with_kv_cache(q, k, v, lengths, **few_bits, **one)
     assert_equal(attention_with_kv_cache(q, k, v, lengths, **few_bits, **equal), for_all)
+
+
+@invariant("B", source=FLASHINFER, needs=SLOT_SCALES, dtypes=NOT_DOUBLE, cost=3)
+def test_scales_of_slots(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """One scale for each slot of each head: numbers times these scales, which are powers of two, give what a cache of their
+    products gives. The scale of one slot in all others is that of its head, and then gives what this gives. A backend may refuse
+    such scales with any exception, unless its domain states slot_scales.
+    """
+    (q, k, v, lengths), keywords = draw_slots_of_cache(draw)
+    (k, k_wide), (v, v_wide) = draw_products(draw, k, v, keywords)
+    ask(attention_with_kv_cache, (q, k, v, lengths), keywords)
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords)
+    assert_equal(y, attention_with_kv_cache(q, k_wide, v_wide, lengths))
+    of_heads = {name: keywords[name][0, :, 0] for name in SCALES}
+    repeated = {name: np.broadcast_to(x[:, None], k.shape[:3]).copy() for name, x in of_heads.items()}
+    of_slots = attention_with_kv_cache(q, k, v, lengths, **{**keywords, **repeated})
+    assert_equal(of_slots, attention_with_kv_cache(q, k, v, lengths, **{**keywords, **of_heads}))
+
+
+@invariant("E", source=FLASHINFER, needs=SLOT_SCALES, dtypes=NOT_DOUBLE, cost=3)
+def test_scales_beyond_the_lengths(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Other scales of the slots beyond lengths do not change the result. A backend may refuse a scale for each slot."""
+    (q, k, v, lengths), keywords = draw_slots_of_cache(draw, exact=False)
+    k, v = hold_both(draw, k, v, keywords)
+    ask(attention_with_kv_cache, (q, k, v, lengths), keywords)
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords)
+    beyond = slots_beyond(lengths, k.shape[2])[..., 0]
+    others = {name: np.where(beyond, other_scales(draw, keywords[name]), keywords[name]) for name in SCALES}
+    assert_unmoved(attention_with_kv_cache(q, k, v, lengths, **{**keywords, **others}), y)
 
 
 # --- conventions, and a level ---------------------------------------------------------------------------------------

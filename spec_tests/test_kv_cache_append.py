@@ -5,9 +5,10 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_identical, assert_true, assert_unmoved
 from .helpers.conventions import assert_convention
+from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_scales, draw_slot_sizes, other_scales
 from .inputs.draw import Draw, within_domain
-from .operations._caches import SCALES, draw_format, exact_products, hold
-from .operations.kv_cache_append import draw_inputs
+from .operations._caches import SCALES, draw_format, draw_new_products, hold_both, scale_of_new
+from .operations.kv_cache_append import draw_inputs, draw_lengths
 from .specification.narrow_formats import NARROW_FORMATS
 from .trials.invariant import invariant
 
@@ -79,29 +80,54 @@ def test_nothing_appended(kv_cache_append: Operation, draw: Draw) -> None:
 def test_few_bits_lose_nothing(kv_cache_append: Operation, draw: Draw) -> None:
     """Keys and values that are numbers of the format times scales, which are powers of two, are held as these numbers."""
     (k_cache, v_cache, k, v, lengths), _ = draw_inputs(draw, few_bits=False)
-    keywords = draw_format(draw, k.shape[1], exact=True)
-    few = [hold(draw, x, keywords, name, head_axis=1) for x, name in zip((k_cache, v_cache, k, v), 2 * SCALES, strict=True)]
-    whole = [np.maximum(x, -127.0) if keywords["cache_dtype"] == "int8" else x for x in few[2:]]  # some code has no -128
-    scales = [keywords.get(name, 1.0) for name in SCALES]
-    new = [exact_products(draw, x, scale, head_axis=1) for x, scale in zip(whole, scales, strict=True)]
-    results = kv_cache_append(*few[:2], *(product for _, product in new), lengths, **keywords)
+    keywords = draw_format(draw, k_cache.shape[:3], exact=True)
+    few = hold_both(draw, k_cache, v_cache, keywords)
+    new = draw_new_products(draw, k, v, lengths, keywords)
+    results = kv_cache_append(*few, *(product for _, product in new), lengths, **keywords)
     for result, (numbers, _) in zip(results, new, strict=True):
         for row, length in enumerate(lengths):
             assert_identical(result.value[row, :, length : length + k.shape[2]], numbers[row])
+
+
+@invariant("E", source=FP8, needs=SLOT_SCALES, dtypes=DTYPES, cost=2)
+def test_scales_of_slots(kv_cache_append: Operation, draw: Draw) -> None:
+    """With one scale for each slot of each head, new keys that are numbers of the format times the scales of their slots, powers
+    of two, are held as these numbers, and the scales of other slots do not show. A backend may refuse such scales with any
+    exception, unless its domain states slot_scales.
+    """
+    sizes = draw_slot_sizes(draw, "b", "h_kv", "M")
+    n, d = draw.size("n", (1, 2, 3)), [draw.size(name, WIDTHS) for name in ("d_k", "d_v")]
+    within_domain(draw, M=sizes["M"], n=n)
+    slots = (b, h, m) = tuple(sizes.values())
+    lengths = draw_lengths(draw, b, (m - n) // 2, low=min(1, m - n), high=m - n)
+    keywords = draw_scales(draw, slots)
+    caches = hold_both(draw, *(draw.vectors((*slots, width)) for width in d), keywords)
+    new = draw_new_products(draw, *(draw.vectors((b, h, n, width)) for width in d), lengths, keywords)
+    arguments = (*caches, *(product for _, product in new), lengths)
+    ask(kv_cache_append, arguments, keywords)
+    results = kv_cache_append(*arguments, **keywords)
+    for result, (numbers, _) in zip(results, new, strict=True):
+        for row, length in enumerate(lengths):
+            assert_identical(result.value[row, :, length : length + n], numbers[row])
+    here = slots_written(lengths, n, m)[:, None]
+    others = {name: np.where(here, keywords[name], other_scales(draw, keywords[name])) for name in SCALES}
+    for result, again in zip(results, kv_cache_append(*arguments, **{**keywords, **others}), strict=True):
+        assert_unmoved(again, result)
 
 
 @invariant("E", source=FP8, needs=FEW_BITS, dtypes=DTYPES)
 def test_saturation(kv_cache_append: Operation, draw: Draw) -> None:
     """Finite keys and values beyond the largest number times the scale are held as this number: never NaN, never an infinity."""
     (k_cache, v_cache, k, v, lengths), keywords = draw_inputs(draw, few_bits=True)
-    f, scales = NARROW_FORMATS[keywords["cache_dtype"]], [np.asarray(keywords.get(name, 1.0)) for name in SCALES]
-    new = [draw.rng.choice(BEYOND, x.shape) * f.max * np.reshape(s, (-1, 1, 1)) for x, s in zip((k, v), scales, strict=True)]
+    f, n = NARROW_FORMATS[keywords["cache_dtype"]], k.shape[2]
+    scales = [scale_of_new(keywords, name, lengths, n) for name in SCALES]
+    new = [draw.rng.choice(BEYOND, x.shape) * f.max * scale for x, scale in zip((k, v), scales, strict=True)]
     new = [draw.format.round(np.minimum(x, draw.format.max)) * draw.rng.choice((1.0, -1.0), x.shape) for x in new]
     results = kv_cache_append(k_cache, v_cache, *new, lengths, **keywords)
     for result, x, s in zip(results, new, scales, strict=True):
-        far = np.abs(x) >= 1.01 * f.max * np.reshape(s, (-1, 1, 1))
+        far = np.abs(x) >= 1.01 * f.max * s
         for row, length in enumerate(lengths):
-            held = result.value[row, :, length : length + k.shape[2]]
+            held = result.value[row, :, length : length + n]
             assert_true(bool(np.all(np.isfinite(held))), "a finite number became NaN or an infinity")
             sizes = np.minimum(np.abs(held), f.max)  # int8 may have -128
             assert_identical(np.where(far[row], sizes, 0.0), np.where(far[row], f.max, 0.0))

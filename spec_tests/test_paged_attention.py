@@ -5,14 +5,20 @@ from typing import Any
 import numpy as np
 
 from .calls.operation import Operation
+from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_unmoved
 from .helpers.attention_inputs import largest_safe_key
 from .helpers.cache_laws import maybe_not_causal, options_of, other_slots
 from .helpers.conventions import assert_convention
+from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_query_heads, draw_scales, draw_slot_sizes, other_scales
+from .implementation.domain import SCALES
 from .inputs.draw import Draw, within_domain
+from .operations._caches import draw_products
+from .operations.kv_cache_append import draw_lengths
 from .operations.paged_attention import draw_inputs
 from .trials.invariant import invariant
 
+NOT_DOUBLE = ("float32", "bfloat16", "float16")  # nobody keeps numbers in few bits beside float64
 SOURCE = "Kwon et al. 2023, section 4.1; vLLM's paged attention"
 
 
@@ -41,7 +47,11 @@ def test_is_attention_to_the_gathered_keys(paged_attention: Operation, attention
     """It is the backend's own attention to a cache in which the pages lie one after the other."""
     common = [name for name in options_of(paged_attention) if attention_with_kv_cache.accepts(name)]
     (q, k, v, table, lengths), keywords = draw_inputs(draw, *common, "cache_dtype")
-    alike = attention_with_kv_cache(q, gather(k, table), gather(v, table), lengths, **keywords)
+    in_pages = {name: x for name, x in keywords.items() if name in SCALES and np.ndim(x) > 1}
+    if in_pages and not attention_with_kv_cache.domain.get("slot_scales"):
+        raise NotImplementedVariant("its domain of attention_with_kv_cache does not state slot_scales")
+    in_rows = {**keywords, **{name: gather(x[..., None], table)[..., 0] for name, x in in_pages.items()}}
+    alike = attention_with_kv_cache(q, gather(k, table), gather(v, table), lengths, **in_rows)
     assert_equal(paged_attention(q, k, v, table, lengths, **keywords), alike)
 
 
@@ -103,6 +113,35 @@ def test_rows_are_separate(paged_attention: Operation, draw: Draw) -> None:
     within_domain(draw, b=1)
     alone = paged_attention(q[i : i + 1], k, v, table[i : i + 1], lengths[i : i + 1], **keywords)
     assert_equal(paged_attention(q, k, v, table, lengths, **keywords)[i : i + 1], alone)
+
+
+@invariant(
+    "B", source="FlashInfer's k_scale and v_scale; vLLM's quantized KV cache", needs=SLOT_SCALES, dtypes=NOT_DOUBLE, cost=3
+)
+def test_scales_of_slots(paged_attention: Operation, draw: Draw) -> None:
+    """With one scale for each slot of each page and head, numbers times these scales, which are powers of two, give what pages of
+    their products give, and scales of slots that no row needs do not show. A backend may refuse such scales with any exception,
+    unless its domain states slot_scales.
+    """
+    sizes = draw_slot_sizes(draw, "P", "page_size", "h_kv")
+    b, n, d = draw.size("b", (2, 3)), draw.size("n", (1, 2)), [draw.size(name, WIDTHS) for name in ("d_k", "d_v")]
+    within_domain(draw, n=n)
+    pages, page_size, h_kv = slots = tuple(sizes.values())
+    table = np.stack([draw.rng.permutation(pages) for _ in range(b)])
+    table = table[:, : draw.size("pages", (pages, pages - 1))]
+    lengths = draw_lengths(
+        draw, b, page_size, low=max(n, min(page_size + 1, table.shape[1] * page_size)), high=table.shape[1] * page_size
+    )
+    keywords = draw_scales(draw, slots, head_axis=2)
+    q = draw.vectors((b, draw_query_heads(draw, h_kv), n, d[0]))
+    drawn = (draw.vectors((*slots, width)) for width in d)
+    (k, k_wide), (v, v_wide) = draw_products(draw, *drawn, keywords, head_axis=2)
+    ask(paged_attention, (q, k, v, table, lengths), keywords)
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    assert_equal(y, paged_attention(q, k_wide, v_wide, table, lengths))
+    used = slots_in_use(table, lengths, pages, page_size)[..., 0]
+    others = {name: np.where(used, keywords[name], other_scales(draw, keywords[name])) for name in SCALES}
+    assert_unmoved(paged_attention(q, k, v, table, lengths, **{**keywords, **others}), y)
 
 
 @invariant("B")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import ATTENDED, NOT_DIMENSIONS, broadcasts
+from ..implementation.domain import ATTENDED, NOT_DIMENSIONS, SCALES, broadcasts
 from ..specification.registry import argument_dimensions, core_of, dimensions, given_dimensions
 from .signature import read_parameters
 
@@ -111,10 +111,11 @@ def keyword_rejected(call: Call, fault: BaseException | None) -> str:
 def batch_ranks(call: Call) -> list[int]:
     """Return how many batch dimensions each array of the call has that has some."""
     spec = call.operation.spec
-    shapes = {name: _shape(name, call.named) for name in spec.core if not broadcasts(spec, name)}
+    core_by_name = core_of(spec, call.named)
+    shapes = {name: _shape(name, call.named) for name in core_by_name if not broadcasts(spec, name)}
     # The last dimension of an elementwise operation is a row, which is not a batch dimension.
     one_row = int(not argument_dimensions(spec))
-    trailing = {name: core or one_row for name, core in core_of(spec, call.named).items()}
+    trailing = {name: core or one_row for name, core in core_by_name.items()}
     return [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
 
 
@@ -131,6 +132,8 @@ def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
     if domain.get("equal_lengths") and np.ptp(np.sum(call.named["mask"], axis=-1)):
         return "its domain has sequences of one number of tokens that count"
     ids = (call.named.get(name) for name in ("output_ids", "prompt_ids"))
+    if not domain.get("slot_scales", True) and any(np.ndim(call.named.get(name, 0)) > 1 for name in SCALES):
+        return "its domain has no scale for each slot"
     if not domain.get("padding") and any(x is not None and np.any(np.asarray(x) < 0) for x in ids):
         return "its domain has no ids of −1"
     return ""

@@ -52,7 +52,9 @@ class OracleBackend:
 def _find_domain() -> dict[str, Any]:
     """Return the weights that some operations may lack, and what is stated of another one."""
     optional = {name: {"weights": specification(name).declaration.optional_weights} for name in operations()}
-    return {name: stated for name, stated in optional.items() if stated["weights"]} | {"penalize_logits": {"padding": True}}
+    caches = {name: {"slot_scales": True} for name in operations() if "k_scale" in specification(name).parameters}
+    weights = {name: stated for name, stated in optional.items() if stated["weights"]}
+    return weights | caches | {"penalize_logits": {"padding": True}}
 
 
 def put_into_oracle(operation: str, equation: Callable[..., Any]) -> OracleBackend:

@@ -10,6 +10,7 @@ from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 from . import deviation
 from ._cache_scales import change_scales, each, of_head
+from ._slot_scales import of_first, of_neighbour
 
 BOTH_LOST = (
     "https://github.com/flashinfer-ai/flashinfer/issues/1023",
@@ -96,3 +97,42 @@ def read_as_another_format(q: Any, k_cache: Any, v_cache: Any, *arrays: Any, **o
     caches = (np.nan_to_num(read.decode(held.encode(number(x)))) for x in (k_cache, v_cache))
     k, v = (x.constant(y) if hasattr(x, "constant") else y for x, y in zip((k_cache, v_cache), caches, strict=True))
     return attention_with_kv_cache(q, k, v, *arrays, **options)
+
+
+# --- a scale for each slot ------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_next_slot(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the next one, the last slot that of the first.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_neighbour(2)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_slots(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first slot of a head is taken for all its slots.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_first(2)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_heads_of_a_slot(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first head of a slot is taken for all heads.
+
+    Shows: a scale for each slot, several heads. Hides: one for all, or for each head; a single head.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_first(1)))
+
+
+@deviation("reference", "scales_of_slots")
+def scales_of_the_first_row(*arrays: Any, **options: Any) -> Any:
+    """the scales of the first row of the cache are taken for all rows.
+
+    Shows: a scale for each slot, several rows. Hides: one for all, or for each head; a single row.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_first(0)))

@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._caches import of_slots, written
+from reference_numpy._caches import of_slots as with_axes_of_cache
+from reference_numpy._caches import written
 from reference_numpy._narrow import FLOATS, INTEGERS, nearest
 from reference_numpy.kv_cache_append import kv_cache_append
 
 from . import deviation
 from ._cache_scales import change_scales, each, of_head
 from ._quantized import away_from_zero, requantize, saturate, step_at
+from ._slot_scales import of_first, of_neighbour, of_slots
 
 AT_SCALE_ONE = ("https://github.com/sgl-project/sglang/pull/34765",)
 BOTH_LOST = (
@@ -30,7 +32,7 @@ def requantized(
     """Return what kv_cache_append gives, where a part of quantize may be another."""
     if cache_dtype is None:
         return kv_cache_append(k_cache, v_cache, k, v, lengths)
-    scales = (of_slots(np.ones(()) if scale is None else scale) for scale in (k_scale, v_scale))
+    scales = (with_axes_of_cache(np.ones(()) if scale is None else scale) for scale in (k_scale, v_scale))
     k, v = (requantize(x, scale, dtype=cache_dtype, block=(None, None), **parts) for x, scale in zip((k, v), scales, strict=True))
     return written(k_cache, k, lengths), written(v_cache, v, lengths)
 
@@ -140,3 +142,55 @@ def truncated(*arrays: Any, **options: Any) -> Any:
         floats=lambda t, dtype: saturate(np.trunc(t / step_at(t, dtype)) * step_at(t, dtype), dtype),
         integers=lambda t, z, low, high: np.clip(np.trunc(t), low, high),
     )
+
+
+# --- a scale for each slot ------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_next_slot(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the next one, the last slot that of the first.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return kv_cache_append(*arrays, **change_scales(options, of_neighbour(2)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_slots(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first slot of a head is taken for all its slots.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return kv_cache_append(*arrays, **change_scales(options, of_first(2)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_heads_of_a_slot(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first head of a slot is taken for all heads.
+
+    Shows: a scale for each slot, several heads. Hides: one for all, or for each head; a single head.
+    """
+    return kv_cache_append(*arrays, **change_scales(options, of_first(1)))
+
+
+@deviation("reference", "scales_of_slots")
+def scales_of_the_first_row(*arrays: Any, **options: Any) -> Any:
+    """the scales of the first row of the cache are taken for all rows.
+
+    Shows: a scale for each slot, several rows. Hides: one for all, or for each head; a single row.
+    """
+    return kv_cache_append(*arrays, **change_scales(options, of_first(0)))
+
+
+@deviation("reference", "scales_of_slots")
+def scales_of_the_first_slots(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any, *scales: Any, **options: Any) -> Any:
+    """new keys have the scales of slots 0, 1, …, in place of those that they are written to.
+
+    Shows: a scale for each slot, rows that hold keys. Hides: one for all, or for each head; empty rows.
+    """
+    place = np.asarray(lengths)[:, None, None]
+    moved = of_slots(
+        lambda scale: np.take_along_axis(scale, np.maximum(np.arange(scale.shape[2]) - place, 0) + 0 * place, axis=2)
+    )
+    return kv_cache_append(k_cache, v_cache, k, v, lengths, *scales, **change_scales(options, moved))

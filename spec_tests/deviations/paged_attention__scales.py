@@ -10,6 +10,7 @@ from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 from . import deviation
 from ._cache_scales import change_scales, each, of_head
+from ._slot_scales import of_first, of_neighbour, of_slots
 
 BOTH_LOST = (
     "https://github.com/flashinfer-ai/flashinfer/issues/1023",
@@ -96,3 +97,71 @@ def read_as_another_format(q: Any, k_pages: Any, v_pages: Any, *arrays: Any, **o
     caches = (np.nan_to_num(read.decode(held.encode(number(x)))) for x in (k_pages, v_pages))
     k, v = (x.constant(y) if hasattr(x, "constant") else y for x, y in zip((k_pages, v_pages), caches, strict=True))
     return paged_attention(q, k, v, *arrays, **options)
+
+
+# --- a scale for each slot ------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_next_slot(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the next one, the last slot that of the first.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return paged_attention(*arrays, **change_scales(options, of_neighbour(1)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_slots(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first slot of a page is taken for all its slots.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return paged_attention(*arrays, **change_scales(options, of_first(1)))
+
+
+@deviation("reference", "scales_of_slots")
+def first_scale_for_all_heads_of_a_slot(*arrays: Any, **options: Any) -> Any:
+    """the scale of the first head of a slot is taken for all heads.
+
+    Shows: a scale for each slot, several heads. Hides: one for all, or for each head; a single head.
+    """
+    return paged_attention(*arrays, **change_scales(options, of_first(2)))
+
+
+@deviation("reference", "scales_of_slots")
+def scales_of_logical_pages(
+    q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, *arrays: Any, **options: Any
+) -> Any:
+    """the scales of a page are those of its place in the table: the table is left out for scales.
+
+    Shows: a scale for each slot, pages that are not listed in order. Hides: one for all, or for each head; a table 0, 1, 2, ….
+    """
+    pages, places = k_pages.shape[0], np.asarray(block_table).shape[1]
+    table = np.broadcast_to(np.arange(places) % max(pages, 1), np.asarray(block_table).shape)
+    return _by_other_table(q, k_pages, v_pages, block_table, table, lengths, *arrays, **options)
+
+
+@deviation("reference", "scales_of_slots")
+def scales_of_the_first_page(
+    q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, *arrays: Any, **options: Any
+) -> Any:
+    """the scales of the first page that a row lists are taken for all its pages: their index is that of a slot in its page.
+
+    Shows: a scale for each slot, rows of several pages. Hides: one for all, or for each head; rows of one page.
+    """
+    table = np.broadcast_to(np.asarray(block_table)[:, :1], np.asarray(block_table).shape)
+    return _by_other_table(q, k_pages, v_pages, block_table, table, lengths, *arrays, **options)
+
+
+def _by_other_table(
+    q: Any, k_pages: Any, v_pages: Any, block_table: Any, of_scales: Any, lengths: Any, *arrays: Any, **options: Any
+) -> Any:
+    """Return attention to a cache in pages whose scales, where each slot has its own, stand in the pages of another table."""
+    page_size = k_pages.shape[1]
+    needed = np.arange(block_table.shape[1]) * page_size < np.asarray(lengths)[:, None]
+    table, of_scales = (np.where(needed, x, 0) for x in (np.asarray(block_table), of_scales))
+    own = np.arange(table.size).reshape(table.shape)
+    k, v = (x[np.ravel(table)] for x in (k_pages, v_pages))
+    moved = of_slots(lambda scale: scale[np.ravel(of_scales)])
+    return paged_attention(q, k, v, own, lengths, *arrays, **change_scales(options, moved))

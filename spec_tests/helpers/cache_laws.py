@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.operation import Operation
+from ..implementation.domain import SCALES
 from ..inputs.draw import Draw
 from ..operations._serving import WINDOWS
 from .keywords import accepted
@@ -32,6 +33,11 @@ def other_slots(draw: Draw, x: np.ndarray, beyond: np.ndarray, largest: float) -
     """Return x with other finite numbers, ordinary or large, in the slots beyond the lengths."""
     size = min(draw.one_of((1.0, 300.0, draw.format.max)), largest)
     return np.where(beyond, draw.held(draw.rng.uniform(-1, 1, x.shape) * size), x)
+
+
+def scales_of_row(keywords: dict[str, Any], i: int) -> dict[str, Any]:
+    """Return the keywords with the scales of one row of a cache, where each slot has its own."""
+    return {name: x[i : i + 1] if name in SCALES and np.ndim(x) > 1 else x for name, x in keywords.items()}
 
 
 def maybe_not_causal(operation: Operation, draw: Draw, keywords: dict[str, Any]) -> dict[str, Any]:

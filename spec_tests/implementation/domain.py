@@ -24,8 +24,11 @@ FLAGS = MappingProxyType(
         "equal_lengths": "sequences of one number of tokens that count",
         "removed_entries": "logits of −∞",
         "padding": "ids of −1, which are no token",
+        "slot_scales": "scales for each slot",
     }
 )  # true or false, in words
+
+THINGS = ("broadcast", "removed_entries", "padding", "slot_scales")  # of the flags, those that are denied by "no"
 
 # What a domain may name besides dimensions and keywords.
 NOT_DIMENSIONS = frozenset(
@@ -35,6 +38,8 @@ NOT_DIMENSIONS = frozenset(
 _BROADCASTING = frozenset({"positions", "mask", "bias"})
 
 ATTENDED = ("q", "k", "v")  # the arrays of attention
+
+SCALES = ("k_scale", "v_scale")  # of a cache of numbers in few bits
 
 INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
@@ -70,6 +75,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         **dict.fromkeys(("equal_clips", "equal_lengths"), "advantages" in spec.positional),
         "removed_entries": "removed entries might be absent" in spec.declaration.branches,
         "padding": "output_ids" in spec.positional,
+        "slot_scales": {*SCALES} <= {*spec.parameters},
         "positions": "positions" in spec.positional,
         "max_position": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
@@ -117,13 +123,14 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
 
 
 def describe_domain(stated: dict[str, Any]) -> str:
-    """Return the restrictions in words, as the report prints them."""
-    return ", ".join(_describe_restriction(name, allowed) for name, allowed in stated.items())
+    """Return the restrictions in words, as the report prints them. What is taken besides is none."""
+    restrictions = {name: allowed for name, allowed in stated.items() if not (name in THINGS and allowed)}
+    return ", ".join(_describe_restriction(name, allowed) for name, allowed in restrictions.items())
 
 
 def _describe_restriction(name: str, allowed: Any) -> str:
     if name in FLAGS:
-        return f"{'' if allowed else 'no ' if name in ('broadcast', 'removed_entries', 'padding') else 'not '}{FLAGS[name]}"
+        return f"{'no ' if name in THINGS else '' if allowed else 'not '}{FLAGS[name]}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if name == "max_position":

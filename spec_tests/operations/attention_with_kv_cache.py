@@ -6,7 +6,7 @@ import numpy as np
 
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
 from spec_tests.inputs.draw import SMALL, Draw
-from spec_tests.operations._caches import draw_format, has_narrow_caches, hold
+from spec_tests.operations._caches import draw_format, has_narrow_caches, hold_both
 from spec_tests.operations._serving import WINDOWS, draw_options, draw_sinks
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count, draw_slots
@@ -36,7 +36,11 @@ def draw_keywords(draw: Draw, sizes: dict[str, int], *optional: str, causal: boo
     keywords = draw_options(draw, used, sizes["M"]) | draw.keyword("is_causal", (causal, causal, not causal))
     if "sinks" in used:
         keywords["sinks"] = draw_sinks(draw, sizes["h"])
-    return keywords | (draw_format(draw, sizes["h_kv"]) if "cache_dtype" in used else {})
+    if "cache_dtype" not in used:
+        return keywords
+    in_pages = "P" in sizes
+    slots = tuple(sizes[name] for name in (("P", "page_size", "h_kv") if in_pages else ("b", "h_kv", "M")))
+    return keywords | draw_format(draw, slots, head_axis=2 if in_pages else 1)
 
 
 def shortest_length(keywords: dict[str, Any], n: int, *, causal: bool = True) -> int:
@@ -52,7 +56,7 @@ def draw_cache(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> t
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["b"], s["h_kv"], s["M"], s["d_k"]))
     v = draw.vectors((s["b"], s["h_kv"], s["M"], s["d_v"]))
-    return q, hold(draw, k, keywords, "k_scale", head_axis=1), hold(draw, v, keywords, "v_scale", head_axis=1)
+    return (q, *hold_both(draw, k, v, keywords))
 
 
 def draw_inputs(draw: Draw, *optional: str, causal: bool | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -81,7 +85,7 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 declaration = Declaration(
     equation=attention_with_kv_cache,
     arguments=arguments,
-    core={"q": 3, "k_cache": 3, "v_cache": 3, "lengths": 0},
+    core={"q": 3, "k_cache": 3, "v_cache": 3, "lengths": 0, "k_scale": 2, "v_scale": 2},
     composed=True,
     open_questions={"fully_masked_rows": draw_blind_queries},
     formats={"k_cache": "cache_dtype", "v_cache": "cache_dtype"},

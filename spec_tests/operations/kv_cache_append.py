@@ -8,7 +8,7 @@ from reference_numpy.kv_cache_append import kv_cache_append
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.regimes import VECTORS
-from spec_tests.operations._caches import SCALES, draw_format, has_narrow_caches, hold
+from spec_tests.operations._caches import SCALES, draw_format, has_narrow_caches, hold_both, scale_of_new
 from spec_tests.operations._narrow import choose, draw_quotients, draw_spread
 from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.narrow_formats import NARROW_FORMATS
@@ -52,9 +52,10 @@ def draw_inputs(draw: Draw, *, few_bits: bool | None = None) -> tuple[tuple[Any,
         few_bits = has_narrow_caches(draw) and bool(draw.variants("cache_dtype"))
     if not few_bits:
         return (*caches, *new, lengths), {}
-    keywords = draw_format(draw, h, -EXPONENT, EXPONENT)
-    caches = [hold(draw, x, keywords, name, head_axis=1) for x, name in zip(caches, SCALES, strict=True)]
-    new = [draw_new(draw, keywords, x.shape, name) for x, name in zip(new, SCALES, strict=True)]
+    keywords = draw_format(draw, (b, h, slots), -EXPONENT, EXPONENT)
+    caches = hold_both(draw, *caches, keywords)
+    scales = (scale_of_new(keywords, name, lengths, n) for name in SCALES)
+    new = [draw_new(draw, keywords["cache_dtype"], x.shape, scale) for x, scale in zip(new, scales, strict=True)]
     return (*caches, *new, lengths), keywords
 
 
@@ -62,13 +63,13 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_inputs(draw)
 
 
-def draw_new(draw: Draw, keywords: dict[str, Any], shape: tuple[int, ...], name: str) -> np.ndarray:
+def draw_new(draw: Draw, cache_dtype: str, shape: tuple[int, ...], scale: np.ndarray) -> np.ndarray:
     """Draw new keys for a cache of few bits: such that quotients are hard to round if its scales are powers of two, and else of
     every size.
     """
-    f, scale = NARROW_FORMATS[keywords["cache_dtype"]], np.asarray(keywords.get(name, 1.0))
+    f = NARROW_FORMATS[cache_dtype]
     exact = bool(np.all(np.frexp(scale)[0] == 0.5))
-    x = (draw_quotients if exact else draw_spread)(draw, f, shape) * np.reshape(scale, (-1, 1, 1))
+    x = (draw_quotients if exact else draw_spread)(draw, f, shape) * scale
     most = draw.format.max
     return draw.format.round(np.clip(x, -most, most))
 
@@ -86,7 +87,7 @@ def ask_range(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 declaration = Declaration(
     equation=kv_cache_append,
     arguments=arguments,
-    core={"k_cache": 3, "v_cache": 3, "k": 3, "v": 3, "lengths": 0},
+    core={"k_cache": 3, "v_cache": 3, "k": 3, "v": 3, "lengths": 0, "k_scale": 2, "v_scale": 2},
     precision="exact",
     results={"k_cache": "", "v_cache": ""},
     updates=("k_cache", "v_cache"),

@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.paged_attention import paged_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations._caches import hold
+from spec_tests.operations._caches import hold_both
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
@@ -52,7 +52,7 @@ def draw_pages(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> t
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_k"]))
     v = draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_v"]))
-    return q, hold(draw, k, keywords, "k_scale", head_axis=2), hold(draw, v, keywords, "v_scale", head_axis=2)
+    return (q, *hold_both(draw, k, v, keywords, head_axis=2))
 
 
 def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -177,7 +177,10 @@ class Declaration:
                 yield f"under Shapes, {name!r} is no argument of the equation{_nearest(name, known)}; it has {', '.join(known)}"
             elif shape.batch and name in self.parameters and name not in self.core:
                 yield f"its docstring has a batch before {name}: write {name!r}: {len(shape.labels)} in core"
-            elif name in self.core and not _fits(self.core[name], shape.labels, batch=shape.batch, any_shape=shape.any):
+            elif name in self.core and not any(
+                _fits(self.core[name], each.labels, batch=each.batch, any_shape=each.any)
+                for each in (shape, *shapes.others.get(name, ()))
+            ):
                 yield f"core has {self.core[name]} axes of {name}; its docstring has ({', '.join(shape.labels)})"
         missing = [name for name, p in self.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name not in shapes.words]
         yield from (f"its docstring says nothing of {name} under Shapes: write its shape" for name in missing)

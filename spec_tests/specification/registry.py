@@ -183,11 +183,16 @@ def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
 
 
 def core_of(spec: Specification, named: Mapping[str, Any]) -> Mapping[str, int]:
-    """Return how many trailing dimensions of each array of a call are not batch, where a keyword may say that of one."""
+    """Return how many trailing dimensions of each array of a call are not batch, where a keyword may say that of one.
+
+    An array of several shapes is left out where it has one of fewer axes, which has no batch.
+    """
     core, by = spec.core, spec.declaration.core_by
     for keyword, cores in by.items():
         core = {**core, **cores.get(named.get(keyword, spec.defaults.get(keyword)), {})}
-    return core
+    shapes = {name: getattr(named.get(name), "shape", None) for name in spec.shapes.others if name in core}
+    lower = {name for name, shape in shapes.items() if shape is not None and len(shape) < core[name]}
+    return {name: rank for name, rank in core.items() if name not in lower} if lower else core
 
 
 def given_dimensions(

@@ -9,12 +9,14 @@ begin with _ are the machinery. A convention also needs a function that draws it
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ..registry import specification
 from ._convention import Convention, Equation, Value
 from ._passing import PASSINGS, Passing, find_passings
 
@@ -57,8 +59,21 @@ def apply_conventions(equation: Equation, operation: str, values: dict[str, str]
     for convention in reversed(conventions_of(operation)):
         if convention.name in values:
             value = convention.values[values[convention.name]]
-            equation = value.elsewhere.get(operation, value.change)(equation)
+            equation = value.elsewhere.get(operation, value.change)(_with_names(equation, operation))
     return equation
+
+
+def _with_names(equation: Equation, operation: str) -> Equation:
+    """Return the equation with the names of the operation's arguments, by which a convention reads them, if it has none."""
+    if all(p.kind is not p.VAR_POSITIONAL for p in inspect.signature(equation).parameters.values()):
+        return equation
+
+    @wraps(equation)
+    def named(*arguments: Any, **options: Any) -> Any:
+        return equation(*arguments, **options)
+
+    named.__signature__ = inspect.signature(specification(operation).reference)  # type: ignore[attr-defined]
+    return named
 
 
 def find_convention_complaint(name: Any, stated: Any) -> str:

@@ -27,7 +27,7 @@ def _may_reach_least(named: dict[str, Any], settled: dict[str, str]) -> bool:
 def _reaches_least(named: dict[str, Any], name: str) -> bool:
     """Whether some new key, or value, of a cache may round to the least number."""
     x, scale = (np.asarray(getattr(y, "value", y)) for y in (named[name], _given_scale(named, name)))
-    scale = np.min(scale) if scale.ndim > 1 else np.reshape(scale, (-1, 1, 1))
+    scale = np.min(scale, initial=np.inf) if scale.ndim > 1 else np.reshape(scale, (-1, 1, 1))
     return bool(np.any(x < (LEAST[named["cache_dtype"]] + NEAR) * scale))
 
 

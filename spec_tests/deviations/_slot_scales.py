@@ -1,0 +1,27 @@
+"""Other scales for a cache of few bits in which each slot of each head has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._cache_scales import each
+
+Change = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def of_slots(change: Callable[[Any], Any]) -> Change:
+    """Return the change of scales that there is one of for each slot. Others stay."""
+    return each(lambda scale: change(scale) if scale.ndim > 1 else scale)
+
+
+def of_neighbour(axis: int) -> Change:
+    """Return the change that gives each slot the scale of the next one along an axis: the last slot that of the first."""
+    return of_slots(lambda scale: np.take(scale, (np.arange(scale.shape[axis]) + 1) % max(scale.shape[axis], 1), axis=axis))
+
+
+def of_first(axis: int) -> Change:
+    """Return the change that gives all slots along an axis the scale of the first."""
+    return of_slots(lambda scale: np.take(scale, np.zeros(scale.shape[axis], dtype=int), axis=axis))
