@@ -47,6 +47,27 @@ def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None, qk_l
     return (out * v.dtype.type(1 / np.sqrt(d_k) if scale is None else scale)).astype(dtype), state
 
 
+def _log1p_exp(y):
+    return np.maximum(y, 0) + np.log1p(np.exp(-np.abs(y)))
+
+
+@overflow_is_inf
+def mamba2_scan(x, dt, a, b, c, d=None, z=None, dt_bias=None, state=None, *, dt_softplus=False, dt_limit=(0.0, float("inf"))):
+    """Token by token, with the state in float32 or wider."""
+    dtype, (x, dt, b, c) = x.dtype, (wide(t) for t in (x, dt, b, c))
+    dt = dt if dt_bias is None else dt + dt_bias[:, None]
+    dt = np.clip(_log1p_exp(dt) if dt_softplus else dt, *dt_limit).astype(x.dtype)
+    b, c = (np.repeat(t, x.shape[-3] // t.shape[-3], axis=-3) for t in (b, c))
+    state = np.zeros((*x.shape[:-2], x.shape[-1], b.shape[-1]), x.dtype) if state is None else state.copy()
+    out = np.zeros_like(x)
+    for t in range(x.shape[-2]):
+        step = dt[..., t, None, None]
+        state = np.exp(step * a[:, None, None]) * state + step * x[..., t, :, None] * b[..., t, None, :]
+        out[..., t, :] = (state @ c[..., t, :, None])[..., 0]
+    out = out if d is None else out + d[:, None, None] * x
+    return (out if z is None else out * silu(wide(z))).astype(dtype), state
+
+
 @overflow_is_inf
 def linear_attention_gate(x, a_log, dt_bias=None, *, lower_bound=None):
     y = wide(x) if dt_bias is None else wide(x) + dt_bias[:, None, :]

@@ -62,22 +62,39 @@ def _chunk(q, k, v, g, beta, state):
     return out, since[..., -1, :, None] * state + (k * left).mT @ written
 
 
+def _in_chunks(q, k, v, g, beta, state):
+    """Return the outs of all tokens, and the last state."""
+    outs = [v[..., :0, :]]
+    for start in range(0, v.shape[-2], CHUNK):
+        tokens = slice(start, start + CHUNK)
+        rate = None if beta is None else beta[..., tokens]
+        out, state = _chunk(q[..., tokens, :], k[..., tokens, :], v[..., tokens, :], g[..., tokens, :], rate, state)
+        outs.append(out)
+    return torch.cat(outs, dim=-2), state
+
+
 def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None, qk_l2norm=False):
     """Chunk by chunk, in float32 or wider."""
-    dtype, (n, d_k) = q.dtype, q.shape[-2:]
+    dtype, d_k = q.dtype, q.shape[-1]
     q, k, v, beta = _widened([q, k, v, beta])
     if qk_l2norm:
         q, k = (x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for x in (q, k))
     q, k = (x.repeat_interleave(v.shape[-3] // x.shape[-3], dim=-3) for x in (q, k))
     state = v.new_zeros((*v.shape[:-2], d_k, v.shape[-1])) if state is None else state.clone()
-    g = v.new_zeros((*v.shape[:-1], 1)) if g is None else g
-    outs = [v[..., :0, :]]
-    for start in range(0, n, CHUNK):
-        tokens = slice(start, start + CHUNK)
-        rate = None if beta is None else beta[..., tokens]
-        out, state = _chunk(q[..., tokens, :], k[..., tokens, :], v[..., tokens, :], g[..., tokens, :], rate, state)
-        outs.append(out)
-    return (torch.cat(outs, dim=-2) * (d_k**-0.5 if scale is None else scale)).to(dtype), state
+    out, state = _in_chunks(q, k, v, v.new_zeros((*v.shape[:-1], 1)) if g is None else g, beta, state)
+    return (out * (d_k**-0.5 if scale is None else scale)).to(dtype), state
+
+
+def mamba2_scan(x, dt, a, b, c, d=None, z=None, dt_bias=None, state=None, *, dt_softplus=False, dt_limit=(0.0, torch.inf)):
+    """Chunk by chunk, in float32 or wider."""
+    dtype, (x, dt, b, c, z) = x.dtype, _widened([x, dt, b, c, z])
+    dt = dt if dt_bias is None else dt + dt_bias[:, None]
+    dt = (torch.nn.functional.softplus(dt) if dt_softplus else dt).clamp(*dt_limit)
+    b, c = (t.repeat_interleave(x.shape[-3] // t.shape[-3], dim=-3) for t in (b, c))
+    state = x.new_zeros((*x.shape[:-2], x.shape[-1], b.shape[-1])) if state is None else state.clone()
+    y, state = _in_chunks(c, b, dt[..., None] * x, (dt * a[:, None])[..., None], None, state.mT)
+    y = y if d is None else y + d[:, None, None] * x
+    return (y if z is None else y * torch.nn.functional.silu(z)).to(dtype), state.mT.contiguous()
 
 
 def linear_attention_gate(x, a_log, dt_bias=None, *, lower_bound=None):

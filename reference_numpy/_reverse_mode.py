@@ -133,6 +133,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         steps = [(x, pull) for x, pull in zip((first, second), pulls, strict=True) if isinstance(x, Traced)]
         return Traced(choose(_primal(first), _primal(second)), steps)
 
+    def either(self, other: Any) -> "Traced":
+        """Return the number. The cotangent goes back through the form that the equation has."""
+        return Traced(_marks.either(self.primal, _primal(other)), [(self, lambda c: c)])
+
     def recur(self, *operands: Any) -> "Traced":
         plain, found = [_primal(x) for x in operands], dict[int, list[Any]]()
 

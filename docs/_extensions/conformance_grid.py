@@ -34,7 +34,7 @@ GROUPS = {
     "From logits to a token": "penalize_logits sampling_probabilities sample sample_with_noise verify_draft",
     "Losses of policies": "token_log_probs group_advantages policy_loss dpo_loss divergence",
     "Numbers in few bits": "quantize dynamic_quantize dequantize scaled_matmul unpack_int4 swizzle_scales",
-    "States": "causal_conv1d l2_norm linear_attention linear_attention_gate gated_rms_norm",
+    "States": "causal_conv1d l2_norm linear_attention linear_attention_gate gated_rms_norm mamba2_scan",
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}

@@ -198,7 +198,7 @@ VALUES: dict[str, Any] = {
     "d_ff": (64,), "num_layers": (2,), "vocab_size": (7,), "softcap": (15.0,), "left_window": (3,), "right_window": (2,),
     "rotary_dim": (6,), "attention_factor": (2.0,), "gate": ("second",), "limit": (7.0,), "alpha": (1.702,), "offset": (1.0,),
     "sections": ((1, 1, 1), None), "section_layout": ("interleaved",), "steps": (3,),
-    "block_size": (2,), "rank": (2,), "indexer_scores.activation": ("none",),
+    "block_size": (2,), "rank": (2,), "dt_softplus": (True,), "dt_limit": ((0.25, 2.0),), "indexer_scores.activation": ("none",),
     "coefficients": ((1.5, -0.5, 0.0),), "momentum": (0.5,), "nesterov": (False,), "adjust": ("match_rms_adamw",),
     "ignore_index": (-1,), "label_smoothing": (0.5,), "z_loss": (0.1,), "reduction": ("sum",), "step": (3,),
     "learning_rate": (0.1,), "beta1": (0.5,), "beta2": (0.95,), "weight_decay": (0.1,), "max_learning_rate": (0.1,),

@@ -154,6 +154,18 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             ((None, np.abs(drawn(4, 4)) / 4), {}),
         )
     ],
+    "mamba2_scan": [
+        (
+            (drawn(2, 4, 3, 2), np.abs(drawn(2, 4, 3)), -np.exp(drawn(4)), drawn(2, 2, 3, 5), drawn(2, 2, 3, 5), *more),
+            options,
+        )
+        for more, options in (
+            ((), {}),
+            ((drawn(4), drawn(2, 4, 3, 2), drawn(4), drawn(2, 4, 2, 5)), {"dt_softplus": True}),
+            ((None, drawn(2, 4, 3, 2), drawn(4)), {"dt_softplus": True, "dt_limit": (0.5, 1.5)}),
+            ((drawn(4), None, None, drawn(2, 4, 2, 5)), {"dt_limit": (0.25, 0.75)}),
+        )
+    ],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),
         ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),

@@ -13,6 +13,7 @@ from reference_numpy.gated_rms_norm import gated_rms_norm
 from reference_numpy.l2_norm import l2_norm
 from reference_numpy.linear_attention import linear_attention
 from reference_numpy.linear_attention_gate import linear_attention_gate
+from reference_numpy.mamba2_scan import mamba2_scan
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -77,6 +78,30 @@ def test_linear_attention(has_beta: bool, d_g: int, normalized: bool) -> None:
                 s = s + (key * row if beta is None else mpf(float(beta[i, t])) * key * (row - key.T * s))
                 assert_within(out[i, t], list(mpf(0.7) * query.T * s), 100 * U * 10)
             assert_within(after[i].ravel(), list(s), 100 * U * 10)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("limit", [(0.0, np.inf), (0.25, 1.5)])
+def test_mamba2_scan(soft: bool, limit: tuple[float, float]) -> None:
+    """Each state as the equations have it, in exact arithmetic, for four heads in two groups."""
+    r = rng(67)
+    n, p, s = 5, 2, 3
+    x, z, dt = r.standard_normal((4, n, p)), r.standard_normal((4, n, p)), r.exponential(1.0, (4, n))
+    b, c = r.standard_normal((2, n, s)), r.standard_normal((2, n, s))
+    a, d, bias, state = -r.exponential(1.0, 4), r.standard_normal(4), r.random(4), r.standard_normal((4, p, s))
+    out, after = mamba2_scan(x, dt, a, b, c, d, z, bias, state, dt_softplus=soft, dt_limit=limit)
+    with mpmath.workdps(DIGITS):
+        for i in range(4):
+            held = mpmath.matrix(state[i].tolist())
+            for t in range(n):
+                y = mpf(float(dt[i, t])) + mpf(float(bias[i]))
+                step = min(max(mpmath.log(1 + mpmath.exp(y)) if soft else y, mpf(limit[0])), mpf(limit[1]))
+                row, key, query = (mpmath.matrix(v[t].tolist()) for v in (x[i], b[i // 2], c[i // 2]))
+                held = mpmath.exp(step * mpf(float(a[i]))) * held + step * row * key.T
+                gates = [mpf(float(g)) / (1 + mpmath.exp(-mpf(float(g)))) for g in z[i, t]]
+                read = held * query + mpf(float(d[i])) * row
+                assert_within(out[i, t], [u * g for u, g in zip(read, gates, strict=True)], 100 * U * 10)
+            assert_within(after[i].ravel(), list(held), 100 * U * 10)
 
 
 @pytest.mark.parametrize("size", [1e-7, 1e-3, 1.0, 1e5])

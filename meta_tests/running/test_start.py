@@ -157,6 +157,7 @@ SINCE = (
     "latent_attention_absorbed",
     "linear_attention",
     "linear_attention_gate",
+    "mamba2_scan",
     "muon_step",
     "newton_schulz",
     "penalize_logits",

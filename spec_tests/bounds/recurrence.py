@@ -137,12 +137,19 @@ def recurrence_errors(operands: Operands, arithmetic: Arithmetic) -> Pair:
 
 def column_lengths(x: np.ndarray) -> np.ndarray:
     """Return the length of each column."""
-    return np.asarray(np.sqrt(np.sum(np.square(x), axis=-2)))
+    return _lengths(x, -2)[..., 0, :]
 
 
 def norm(x: Any) -> np.ndarray:
     """Return the length of each vector, with an axis for the columns of a state."""
-    return np.asarray(np.sqrt(np.sum(np.square(x), axis=-1, keepdims=True)))
+    return _lengths(np.asarray(x), -1)
+
+
+def _lengths(x: np.ndarray, axis: int) -> np.ndarray:
+    """Return lengths of vectors along an axis, which is kept. The squares of numbers below 1e-162 would be 0."""
+    largest = np.max(np.abs(x), axis=axis, keepdims=True, initial=0.0)
+    scale = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+    return np.asarray(scale * np.sqrt(np.sum(np.square(x / scale), axis=axis, keepdims=True)))
 
 
 def read(x: np.ndarray, state: np.ndarray) -> np.ndarray:

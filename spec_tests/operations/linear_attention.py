@@ -54,13 +54,13 @@ def stated_sizes(draw: Draw, name: str) -> tuple[int, ...]:
     return () if isinstance(stated, str) else tuple(sorted(stated))[:3]
 
 
-def draw_heads(draw: Draw, groups: tuple[int, ...]) -> tuple[int, int]:
+def draw_heads(draw: Draw, groups: tuple[int, ...], shared: str = "h_k") -> tuple[int, int]:
     """Draw h, and an h_k that divides it. groups: how many heads of queries and keys there are, and value heads for each."""
-    h = draw.size("h", tuple(sorted({h_k * group for h_k in stated_sizes(draw, "h_k") or groups for group in groups})))
+    h = draw.size("h", tuple(sorted({h_k * group for h_k in stated_sizes(draw, shared) or groups for group in groups})))
     divisors = [size for size in range(min(groups), h + 1) if h % size == 0 and h // size >= min(groups)]
-    h_k = draw.size("h_k", tuple(divisors) or (h,))
+    h_k = draw.size(shared, tuple(divisors) or (h,))
     if h % h_k:
-        raise NotImplementedVariant(f"its domain has no h_k that divides h = {h}")
+        raise NotImplementedVariant(f"its domain has no {shared} that divides h = {h}")
     return h, h_k
 
 

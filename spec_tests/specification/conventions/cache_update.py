@@ -7,7 +7,7 @@ from ._convention import Convention, Value
 CONVENTION = Convention(
     "cache_update",
     "whether new caches and states are returned, or the given ones are written to",
-    ("causal_conv1d", "kv_cache_append", "linear_attention"),
+    ("causal_conv1d", "kv_cache_append", "linear_attention", "mamba2_scan"),
     {
         "returned": Value("nothing that was given changes", lambda equation: equation),
         "in place": Value("the given ones are written to; it returns them or leaves them out", lambda equation: equation),
