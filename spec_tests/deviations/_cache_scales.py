@@ -24,6 +24,6 @@ def of_head(step: int) -> Callable[[Any, Any], tuple[Any, Any]]:
 
     def move(scale: Any) -> Any:
         heads = np.arange(scale.shape[0] if scale.ndim == 1 else 0)
-        return np.take(scale, (heads + 1) % len(heads) if step else 0 * heads, axis=0) if len(heads) else scale
+        return scale[(heads + 1) % len(heads) if step else 0 * heads] if len(heads) else scale
 
     return each(move)

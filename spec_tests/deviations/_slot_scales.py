@@ -19,9 +19,14 @@ def of_slots(change: Callable[[Any], Any]) -> Change:
 
 def of_neighbour(axis: int) -> Change:
     """Return the change that gives each slot the scale of the next one along an axis: the last slot that of the first."""
-    return of_slots(lambda scale: np.take(scale, (np.arange(scale.shape[axis]) + 1) % max(scale.shape[axis], 1), axis=axis))
+    return of_slots(lambda scale: _along(scale, axis, (np.arange(scale.shape[axis]) + 1) % max(scale.shape[axis], 1)))
 
 
 def of_first(axis: int) -> Change:
     """Return the change that gives all slots along an axis the scale of the first."""
-    return of_slots(lambda scale: np.take(scale, np.zeros(scale.shape[axis], dtype=int), axis=axis))
+    return of_slots(lambda scale: _along(scale, axis, np.zeros(scale.shape[axis], dtype=int)))
+
+
+def _along(scale: Any, axis: int, places: np.ndarray) -> Any:
+    """Return the scales at these places along an axis, in any number type."""
+    return scale[(slice(None),) * axis + (places,)]
