@@ -8,8 +8,9 @@ import numpy as np
 
 from ..calls.operation import Operation
 from ..calls.violation import Lost, NotImplementedVariant, Violation
+from ..implementation.domain import SCALES
 from ..inputs.draw import Draw
-from ..operations._caches import SCALES, draw_format
+from ..operations._caches import draw_format
 from .assertions import assert_conforms
 from .optional import answer_optional
 
@@ -71,7 +72,8 @@ def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, An
         raise
     except Violation as wrong:
         raise NotImplementedVariant(NOT_TAKEN, "backend") from wrong
-    if np.array_equal(*(np.asarray(answer.value) for answer in answers), equal_nan=True):
+    one, other = (np.asarray(answer.value) for answer in answers)
+    if np.array_equal(one, other, equal_nan=True):
         raise NotImplementedVariant(NOT_TAKEN, "backend")
 
 
