@@ -51,8 +51,8 @@ def other_scales(draw: Draw, scale: np.ndarray) -> np.ndarray:
 def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Raise NotImplementedVariant where a backend that states nothing takes no scale for each slot.
 
-    Equal scales in all slots must give what one number gives, and scales that differ must be read: code for scales of heads may
-    read the first numbers of any array.
+    Scales of 1 in all slots must give what none give, and scales that differ must be read: code for scales of heads may read the
+    first numbers of any array.
     """
     if operation.domain.get("slot_scales"):
         return
@@ -61,9 +61,9 @@ def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, An
         raise NotImplementedVariant(
             "the sizes that its domain allows do not show whether it takes a scale for each slot", "suite"
         )
-    equal = {name: np.full(shape, factor) for name, factor in zip(SCALES, (2.0, 0.5), strict=True)}
+    ones = {name: np.ones(shape) for name in SCALES}
     try:
-        assert_conforms(answer_optional(operation, operation.call(*arguments, **{**keywords, **equal}), NOT_TAKEN))
+        assert_conforms(answer_optional(operation, operation.call(*arguments, **{**keywords, **ones}), NOT_TAKEN))
         answers = [
             answer_optional(operation, operation.call(*arguments, **{**keywords, **scales}), NOT_TAKEN)
             for scales in ({}, {name: other_inside(keywords[name]) for name in SCALES})
