@@ -130,3 +130,12 @@ def scales_of_the_first_row(*arrays: Any, **options: Any) -> Any:
     Shows: a scale for each slot, several rows. Hides: one for all, or for each head; a single row.
     """
     return attention_with_kv_cache(*arrays, **change_scales(options, of_first(0)))
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_slot_before(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the one before, the first slot that of the last.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_neighbour(2, -1)))

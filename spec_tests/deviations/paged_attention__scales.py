@@ -161,3 +161,12 @@ def _by_other_table(
     k, v = (x[np.ravel(table)] for x in (k_pages, v_pages))
     moved = of_slots(lambda scale: scale[np.ravel(of_scales)])
     return paged_attention(q, k, v, own, lengths, *arrays, **change_scales(options, moved))
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_slot_before(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the one before, the first slot that of the last.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return paged_attention(*arrays, **change_scales(options, of_neighbour(1, -1)))

@@ -78,7 +78,6 @@ def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, An
 
 
 def other_inside(scale: np.ndarray) -> np.ndarray:
-    """Return other scales but at the first index of each axis, which code for scales of heads may read."""
-    other = scale.copy()
-    other[1:, 1:, 1:] *= 2
-    return other
+    """Return other scales but on the lines through the first entry, of which code for scales of heads may read some."""
+    counts = sum((place > 0).astype(int) for place in np.indices(scale.shape))
+    return np.where(counts > 1, 2 * scale, scale)
