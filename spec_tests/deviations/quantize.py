@@ -68,11 +68,14 @@ def zero_point_added_before_rounding(*arrays: Any, **options: Any) -> Any:
 
     Shows: a tie, with an odd zero point. Hides: any other quotient; an even zero point or none; numbers of float formats.
     """
-    in_float32, wide = (
-        requantize(*arrays, **options, integers=lambda t, z, low, high, add=add: np.clip(np.rint(add(t, z)), low, high))
-        for add in (lambda t, z: np.asarray(t + z).astype(np.float32).astype(np.float64), lambda t, z: t + z)
-    )
-    return either(in_float32, wide)
+
+    def in_float32(t: Any, z: Any, low: int, high: int) -> Any:
+        return np.clip(np.rint(np.asarray(t + z).astype(np.float32).astype(np.float64)), low, high)
+
+    def wide(t: Any, z: Any, low: int, high: int) -> Any:
+        return np.clip(np.rint(t + z), low, high)
+
+    return either(*(requantize(*arrays, **options, integers=add) for add in (in_float32, wide)))
 
 
 @deviation("reference", "round_trip", seen=TT_METAL)
