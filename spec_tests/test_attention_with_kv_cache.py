@@ -10,8 +10,9 @@ from .helpers.attention_inputs import largest_safe_key
 from .helpers.cache_laws import draw_chunks, maybe_not_causal, options_of, other_slots, scales_of_row
 from .helpers.conventions import assert_convention
 from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_query_heads, draw_scales, draw_slot_sizes, other_scales
+from .implementation.domain import SCALES
 from .inputs.draw import Draw, within_domain
-from .operations._caches import SCALES, draw_format, draw_products, hold_both
+from .operations._caches import draw_format, draw_products, hold_both
 from .operations.attention_with_kv_cache import draw_inputs
 from .operations.kv_cache_append import draw_lengths
 from .trials.invariant import invariant
@@ -166,12 +167,12 @@ def draw_slots_of_cache(draw: Draw, *, exact: bool = True) -> tuple[tuple[np.nda
     return (q, k, v, lengths), draw_scales(draw, slots, exact=exact)
 
 
-@invariant("B", source=FLASHINFER, needs=FEW_BITS, dtypes=NOT_DOUBLE, cost=2)
+@invariant("B", source=FLASHINFER, needs=FEW_BITS, dtypes=NOT_DOUBLE, cost=0.5)
 def test_numbers_times_scales(attention_with_kv_cache: Operation, draw: Draw) -> None:
     """A cache of numbers in few bits, and scales that are powers of two, give what a cache of their products gives."""
     (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
     few_bits = draw_format(draw, k.shape[:3], exact=True)
-    (k, k_wide), (v, v_wide) = draw_products(draw, k, v, few_bits)
+    (k, k_wide), (v, v_wide) = draw_products(draw, few_bits, k, v)
     y = attention_with_kv_cache(q, k, v, lengths, **keywords, **few_bits)
     assert_equal(y, attention_with_kv_cache(q, k_wide, v_wide, lengths, **keywords))
 
@@ -181,7 +182,7 @@ def test_scales_move_out(attention_with_kv_cache: Operation, draw: Draw) -> None
     """A k_scale times 2ʲ beside a scale times 2⁻ʲ changes nothing, and a v_scale times 2ʲ multiplies the result by 2ʲ."""
     (q, k, v, lengths), _ = draw_inputs(draw)
     few_bits = draw_format(draw, k.shape[:3])
-    k, v = hold_both(draw, k, v, few_bits)
+    k, v = hold_both(draw, few_bits, k, v)
     scale, factor = draw.one_of((1.0, 0.125, 0.3)), 2.0 ** draw.one_of((1, 2))
     k_scale, v_scale = (np.asarray(few_bits.pop(name, 1.0)) for name in SCALES)
     y = attention_with_kv_cache(q, k, v, lengths, **few_bits, k_scale=k_scale, v_scale=v_scale, scale=scale)
@@ -200,7 +201,7 @@ def test_scales_of_other_heads(attention_with_kv_cache: Operation, draw: Draw) -
     h_kv = k.shape[1]
     few_bits = {name: x for name, x in draw_format(draw, k.shape[:3]).items() if name not in SCALES}
     scales = {name: draw.rng.choice((0.5, 1.0, 2.0), h_kv) for name in SCALES}
-    k, v = hold_both(draw, k, v, few_bits | scales)
+    k, v = hold_both(draw, few_bits | scales, k, v)
     y = attention_with_kv_cache(q, k, v, lengths, **few_bits, **scales)
     here = np.arange(h_kv) == draw.integer(0, h_kv - 1)
     others = {name: np.where(here, x, x * draw.rng.choice((2.0, 4.0), h_kv)) for name, x in scales.items()}
@@ -219,7 +220,7 @@ def test_scales_of_slots(attention_with_kv_cache: Operation, draw: Draw) -> None
     such scales with any exception, unless its domain states slot_scales.
     """
     (q, k, v, lengths), keywords = draw_slots_of_cache(draw)
-    (k, k_wide), (v, v_wide) = draw_products(draw, k, v, keywords)
+    (k, k_wide), (v, v_wide) = draw_products(draw, keywords, k, v)
     ask(attention_with_kv_cache, (q, k, v, lengths), keywords)
     y = attention_with_kv_cache(q, k, v, lengths, **keywords)
     assert_equal(y, attention_with_kv_cache(q, k_wide, v_wide, lengths))
@@ -233,7 +234,7 @@ def test_scales_of_slots(attention_with_kv_cache: Operation, draw: Draw) -> None
 def test_scales_beyond_the_lengths(attention_with_kv_cache: Operation, draw: Draw) -> None:
     """Other scales of the slots beyond lengths do not change the result. A backend may refuse a scale for each slot."""
     (q, k, v, lengths), keywords = draw_slots_of_cache(draw, exact=False)
-    k, v = hold_both(draw, k, v, keywords)
+    k, v = hold_both(draw, keywords, k, v)
     ask(attention_with_kv_cache, (q, k, v, lengths), keywords)
     y = attention_with_kv_cache(q, k, v, lengths, **keywords)
     beyond = slots_beyond(lengths, k.shape[2])[..., 0]

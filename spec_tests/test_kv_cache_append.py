@@ -6,8 +6,9 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_identical, assert_true, assert_unmoved
 from .helpers.conventions import assert_convention
 from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_scales, draw_slot_sizes, other_scales
+from .implementation.domain import SCALES
 from .inputs.draw import Draw, within_domain
-from .operations._caches import SCALES, draw_format, draw_new_products, hold_both, scale_of_new
+from .operations._caches import draw_format, draw_new_products, hold_both, scale_of_new
 from .operations.kv_cache_append import draw_inputs, draw_lengths
 from .specification.narrow_formats import NARROW_FORMATS
 from .trials.invariant import invariant
@@ -81,8 +82,8 @@ def test_few_bits_lose_nothing(kv_cache_append: Operation, draw: Draw) -> None:
     """Keys and values that are numbers of the format times scales, which are powers of two, are held as these numbers."""
     (k_cache, v_cache, k, v, lengths), _ = draw_inputs(draw, few_bits=False)
     keywords = draw_format(draw, k_cache.shape[:3], exact=True)
-    few = hold_both(draw, k_cache, v_cache, keywords)
-    new = draw_new_products(draw, k, v, lengths, keywords)
+    few = hold_both(draw, keywords, k_cache, v_cache)
+    new = draw_new_products(draw, keywords, lengths, k, v)
     results = kv_cache_append(*few, *(product for _, product in new), lengths, **keywords)
     for result, (numbers, _) in zip(results, new, strict=True):
         for row, length in enumerate(lengths):
@@ -101,8 +102,8 @@ def test_scales_of_slots(kv_cache_append: Operation, draw: Draw) -> None:
     slots = (b, h, m) = tuple(sizes.values())
     lengths = draw_lengths(draw, b, (m - n) // 2, low=min(1, m - n), high=m - n)
     keywords = draw_scales(draw, slots)
-    caches = hold_both(draw, *(draw.vectors((*slots, width)) for width in d), keywords)
-    new = draw_new_products(draw, *(draw.vectors((b, h, n, width)) for width in d), lengths, keywords)
+    caches = hold_both(draw, keywords, *(draw.vectors((*slots, width)) for width in d))
+    new = draw_new_products(draw, keywords, lengths, *(draw.vectors((b, h, n, width)) for width in d))
     arguments = (*caches, *(product for _, product in new), lengths)
     ask(kv_cache_append, arguments, keywords)
     results = kv_cache_append(*arguments, **keywords)

@@ -135,7 +135,7 @@ def test_scales_of_slots(paged_attention: Operation, draw: Draw) -> None:
     keywords = draw_scales(draw, slots, head_axis=2)
     q = draw.vectors((b, draw_query_heads(draw, h_kv), n, d[0]))
     drawn = (draw.vectors((*slots, width)) for width in d)
-    (k, k_wide), (v, v_wide) = draw_products(draw, *drawn, keywords, head_axis=2)
+    (k, k_wide), (v, v_wide) = draw_products(draw, keywords, *drawn, head_axis=2)
     ask(paged_attention, (q, k, v, table, lengths), keywords)
     y = paged_attention(q, k, v, table, lengths, **keywords)
     assert_equal(y, paged_attention(q, k_wide, v_wide, table, lengths))

@@ -17,9 +17,9 @@ def of_slots(change: Callable[[Any], Any]) -> Change:
     return each(lambda scale: change(scale) if scale.ndim > 1 else scale)
 
 
-def of_neighbour(axis: int) -> Change:
-    """Return the change that gives each slot the scale of the next one along an axis: the last slot that of the first."""
-    return of_slots(lambda scale: _along(scale, axis, (np.arange(scale.shape[axis]) + 1) % max(scale.shape[axis], 1)))
+def of_neighbour(axis: int, step: int = 1) -> Change:
+    """Return the change that gives each slot the scale of another one along an axis: the last slot that of the first."""
+    return of_slots(lambda scale: _along(scale, axis, (np.arange(scale.shape[axis]) + step) % max(scale.shape[axis], 1)))
 
 
 def of_first(axis: int) -> Change:

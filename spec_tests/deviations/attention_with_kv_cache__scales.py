@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
-from reference_numpy._marks import number
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
-from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 from . import deviation
-from ._cache_scales import change_scales, each, of_head
+from ._cache_scales import change_scales, each, of_head, read_as
 from ._slot_scales import of_first, of_neighbour
 
 BOTH_LOST = (
@@ -93,9 +89,7 @@ def read_as_another_format(q: Any, k_cache: Any, v_cache: Any, *arrays: Any, **o
     """
     if options.get("cache_dtype") != "float8_e5m2":
         return attention_with_kv_cache(q, k_cache, v_cache, *arrays, **options)
-    held, read = NARROW_FORMATS["float8_e5m2"], NARROW_FORMATS["float8_e4m3fn"]
-    caches = (np.nan_to_num(read.decode(held.encode(number(x)))) for x in (k_cache, v_cache))
-    k, v = (x.constant(y) if hasattr(x, "constant") else y for x, y in zip((k_cache, v_cache), caches, strict=True))
+    k, v = (read_as(x, "float8_e5m2", "float8_e4m3fn") for x in (k_cache, v_cache))
     return attention_with_kv_cache(q, k, v, *arrays, **options)
 
 
@@ -136,3 +130,12 @@ def scales_of_the_first_row(*arrays: Any, **options: Any) -> Any:
     Shows: a scale for each slot, several rows. Hides: one for all, or for each head; a single row.
     """
     return attention_with_kv_cache(*arrays, **change_scales(options, of_first(0)))
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_slot_before(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the one before, the first slot that of the last.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return attention_with_kv_cache(*arrays, **change_scales(options, of_neighbour(2, -1)))

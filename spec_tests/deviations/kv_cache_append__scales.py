@@ -194,3 +194,12 @@ def scales_of_the_first_slots(k_cache: Any, v_cache: Any, k: Any, v: Any, length
         lambda scale: np.take_along_axis(scale, np.maximum(np.arange(scale.shape[2]) - place, 0) + 0 * place, axis=2)
     )
     return kv_cache_append(k_cache, v_cache, k, v, lengths, *scales, **change_scales(options, moved))
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_slot_before(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the one before, the first slot that of the last.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return kv_cache_append(*arrays, **change_scales(options, of_neighbour(2, -1)))

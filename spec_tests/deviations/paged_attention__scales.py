@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import number
 from reference_numpy.paged_attention import paged_attention
-from spec_tests.specification.narrow_formats import NARROW_FORMATS
 
 from . import deviation
-from ._cache_scales import change_scales, each, of_head
+from ._cache_scales import change_scales, each, of_head, read_as
 from ._slot_scales import of_first, of_neighbour, of_slots
 
 BOTH_LOST = (
@@ -93,9 +91,7 @@ def read_as_another_format(q: Any, k_pages: Any, v_pages: Any, *arrays: Any, **o
     """
     if options.get("cache_dtype") != "float8_e5m2":
         return paged_attention(q, k_pages, v_pages, *arrays, **options)
-    held, read = NARROW_FORMATS["float8_e5m2"], NARROW_FORMATS["float8_e4m3fn"]
-    caches = (np.nan_to_num(read.decode(held.encode(number(x)))) for x in (k_pages, v_pages))
-    k, v = (x.constant(y) if hasattr(x, "constant") else y for x, y in zip((k_pages, v_pages), caches, strict=True))
+    k, v = (read_as(x, "float8_e5m2", "float8_e4m3fn") for x in (k_pages, v_pages))
     return paged_attention(q, k, v, *arrays, **options)
 
 
@@ -165,3 +161,12 @@ def _by_other_table(
     k, v = (x[np.ravel(table)] for x in (k_pages, v_pages))
     moved = of_slots(lambda scale: scale[np.ravel(of_scales)])
     return paged_attention(q, k, v, own, lengths, *arrays, **change_scales(options, moved))
+
+
+@deviation("reference", "scales_of_slots")
+def scale_of_the_slot_before(*arrays: Any, **options: Any) -> Any:
+    """each slot has the scale of the one before, the first slot that of the last.
+
+    Shows: a scale for each slot. Hides: one for all, or for each head; a single slot.
+    """
+    return paged_attention(*arrays, **change_scales(options, of_neighbour(1, -1)))

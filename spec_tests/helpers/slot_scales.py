@@ -8,8 +8,9 @@ import numpy as np
 
 from ..calls.operation import Operation
 from ..calls.violation import Lost, NotImplementedVariant, Violation
+from ..implementation.domain import SCALES
 from ..inputs.draw import Draw
-from ..operations._caches import SCALES, draw_format
+from ..operations._caches import draw_format
 from .assertions import assert_conforms
 from .optional import answer_optional
 
@@ -50,8 +51,8 @@ def other_scales(draw: Draw, scale: np.ndarray) -> np.ndarray:
 def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Raise NotImplementedVariant where a backend that states nothing takes no scale for each slot.
 
-    Equal scales in all slots must give what one number gives, and scales that differ must be read: code for scales of heads may
-    read the first numbers of any array.
+    Scales of 1 in all slots must give what none give, and scales that differ must be read: code for scales of heads may read the
+    first numbers of any array.
     """
     if operation.domain.get("slot_scales"):
         return
@@ -60,9 +61,9 @@ def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, An
         raise NotImplementedVariant(
             "the sizes that its domain allows do not show whether it takes a scale for each slot", "suite"
         )
-    equal = {name: np.full(shape, factor) for name, factor in zip(SCALES, (2.0, 0.5), strict=True)}
+    ones = {name: np.ones(shape) for name in SCALES}
     try:
-        assert_conforms(answer_optional(operation, operation.call(*arguments, **{**keywords, **equal}), NOT_TAKEN))
+        assert_conforms(answer_optional(operation, operation.call(*arguments, **{**keywords, **ones}), NOT_TAKEN))
         answers = [
             answer_optional(operation, operation.call(*arguments, **{**keywords, **scales}), NOT_TAKEN)
             for scales in ({}, {name: other_inside(keywords[name]) for name in SCALES})
@@ -71,12 +72,12 @@ def ask(operation: Operation, arguments: tuple[Any, ...], keywords: dict[str, An
         raise
     except Violation as wrong:
         raise NotImplementedVariant(NOT_TAKEN, "backend") from wrong
-    if np.array_equal(*(np.asarray(answer.value) for answer in answers), equal_nan=True):
+    one, other = (np.asarray(answer.value) for answer in answers)
+    if np.array_equal(one, other, equal_nan=True):
         raise NotImplementedVariant(NOT_TAKEN, "backend")
 
 
 def other_inside(scale: np.ndarray) -> np.ndarray:
-    """Return other scales but at the first index of each axis, which code for scales of heads may read."""
-    other = scale.copy()
-    other[1:, 1:, 1:] *= 2
-    return other
+    """Return other scales but on the lines through the first entry, of which code for scales of heads may read some."""
+    counts = sum((place > 0).astype(int) for place in np.indices(scale.shape))
+    return np.where(counts > 1, 2 * scale, scale)

@@ -78,23 +78,23 @@ def hold(draw: Draw, x: np.ndarray, keywords: dict[str, Any], scale: np.ndarray)
     return f.round(x / scale)
 
 
-def hold_both(draw: Draw, k: np.ndarray, v: np.ndarray, keywords: dict[str, Any], *, head_axis: int = 1) -> list[np.ndarray]:
+def hold_both(draw: Draw, keywords: dict[str, Any], *arrays: np.ndarray, head_axis: int = 1) -> list[np.ndarray]:
     """Return keys and values as a cache holds them."""
     scales = (scale_of(keywords, name, head_axis=head_axis) for name in SCALES)
-    return [hold(draw, x, keywords, scale) for x, scale in zip((k, v), scales, strict=True)]
+    return [hold(draw, x, keywords, scale) for x, scale in zip(arrays, scales, strict=True)]
 
 
-def draw_products(draw: Draw, k: np.ndarray, v: np.ndarray, keywords: dict[str, Any], *, head_axis: int = 1) -> list[Any]:
+def draw_products(draw: Draw, keywords: dict[str, Any], *arrays: np.ndarray, head_axis: int = 1) -> list[Any]:
     """Return keys and values as a cache holds them, each with its products with scales that are powers of two."""
     scales = [scale_of(keywords, name, head_axis=head_axis) for name in SCALES]
-    held = hold_both(draw, k, v, keywords, head_axis=head_axis)
+    held = hold_both(draw, keywords, *arrays, head_axis=head_axis)
     return [exact_products(draw, x, scale) for x, scale in zip(held, scales, strict=True)]
 
 
-def draw_new_products(draw: Draw, k: np.ndarray, v: np.ndarray, lengths: np.ndarray, keywords: dict[str, Any]) -> list[Any]:
+def draw_new_products(draw: Draw, keywords: dict[str, Any], lengths: np.ndarray, *arrays: np.ndarray) -> list[Any]:
     """Return new keys and values as a cache will hold them, each with its products with scales that are powers of two."""
-    scales = [scale_of_new(keywords, name, lengths, k.shape[2]) for name in SCALES]
-    held = [hold(draw, x, keywords, scale) for x, scale in zip((k, v), scales, strict=True)]
+    scales = [scale_of_new(keywords, name, lengths, arrays[0].shape[2]) for name in SCALES]
+    held = [hold(draw, x, keywords, scale) for x, scale in zip(arrays, scales, strict=True)]
     if keywords["cache_dtype"] == "int8":
         held = [np.maximum(x, -127.0) for x in held]  # some code has no -128
     return [exact_products(draw, x, scale) for x, scale in zip(held, scales, strict=True)]

@@ -56,7 +56,7 @@ def draw_cache(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> t
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["b"], s["h_kv"], s["M"], s["d_k"]))
     v = draw.vectors((s["b"], s["h_kv"], s["M"], s["d_v"]))
-    return (q, *hold_both(draw, k, v, keywords))
+    return (q, *hold_both(draw, keywords, k, v))
 
 
 def draw_inputs(draw: Draw, *optional: str, causal: bool | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:

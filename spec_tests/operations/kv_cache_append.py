@@ -6,9 +6,10 @@ import numpy as np
 
 from reference_numpy.kv_cache_append import kv_cache_append
 from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.implementation.domain import SCALES
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.regimes import VECTORS
-from spec_tests.operations._caches import SCALES, draw_format, has_narrow_caches, hold_both, scale_of_new
+from spec_tests.operations._caches import draw_format, has_narrow_caches, hold_both, scale_of_new
 from spec_tests.operations._narrow import choose, draw_quotients, draw_spread
 from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.narrow_formats import NARROW_FORMATS
@@ -53,7 +54,7 @@ def draw_inputs(draw: Draw, *, few_bits: bool | None = None) -> tuple[tuple[Any,
     if not few_bits:
         return (*caches, *new, lengths), {}
     keywords = draw_format(draw, (b, h, slots), -EXPONENT, EXPONENT)
-    caches = hold_both(draw, *caches, keywords)
+    caches = hold_both(draw, keywords, *caches)
     scales = (scale_of_new(keywords, name, lengths, n) for name in SCALES)
     new = [draw_new(draw, keywords["cache_dtype"], x.shape, scale) for x, scale in zip(new, scales, strict=True)]
     return (*caches, *new, lengths), keywords

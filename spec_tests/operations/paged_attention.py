@@ -52,7 +52,7 @@ def draw_pages(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> t
     s = sizes
     q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_k"]))
     v = draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_v"]))
-    return (q, *hold_both(draw, k, v, keywords, head_axis=2))
+    return (q, *hold_both(draw, keywords, k, v, head_axis=2))
 
 
 def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
