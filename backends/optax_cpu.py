@@ -1,4 +1,4 @@
-"""Optax's loss, optimizer and schedule, which JAX itself has no operations for; Optax's counts of steps begin with 0."""
+"""Optax's losses, optimizer and schedule, which JAX itself has no operations for; Optax's counts of steps begin with 0."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,10 @@ framework = "jax"
 device = "cpu"
 version = f"optax {optax.__version__}, jax {jax.__version__}"
 conventions = {"adamw_epsilon": "corrected", "adamw_decay": "before"}
-domain = {"gradient_clipping": {"eps": (0.0,)}}  # optax divides by the norm alone
+domain = {
+    "gradient_clipping": {"eps": (0.0,)},  # optax divides by the norm alone
+    "divergence": {"beta": (0.0,), "removed_entries": False},  # 0 * (0 - -inf) is NaN
+}
 
 
 def cross_entropy(logits, targets, *, reduction="mean"):
@@ -18,6 +21,15 @@ def cross_entropy(logits, targets, *, reduction="mean"):
 
 def soft_target_cross_entropy(logits, targets, *, reduction="mean"):
     loss = optax.softmax_cross_entropy(logits, targets)
+    return {"none": lambda: loss, "sum": loss.sum, "mean": loss.mean}[reduction]()
+
+
+def divergence(student_logits, teacher_logits, *, beta=0.0, temperature=1.0, reduction="mean"):
+    """KL(teacher || student), of log-probabilities and of probabilities, in float32 or wider."""
+    del beta
+    wide = jnp.promote_types(student_logits.dtype, jnp.float32)
+    student, teacher = (x.astype(wide) / temperature for x in (student_logits, teacher_logits))
+    loss = optax.losses.kl_divergence(jax.nn.log_softmax(student, axis=-1), jax.nn.softmax(teacher, axis=-1))
     return {"none": lambda: loss, "sum": loss.sum, "mean": loss.mean}[reduction]()
 
 

@@ -1,11 +1,11 @@
-"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-seven marks.
+"""What the equations need besides NumPy: the conversion to float64, seven functions, and twenty-eight marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,15 @@ def rounded(x: Any) -> Any:
 def joined(total: Any, term: Any, *, n: int) -> Any:
     """Return total + term. Mark that code may add the n other terms to this one, so that n additions round sums of its size."""
     return total.joined(term, n) if hasattr(total, "joined") else total + term
+
+
+def tallied(terms: Sequence[Any], term: Any, *, counts: Any) -> Any:
+    """Return the sum of the terms, and of one term more as often as it is counted.
+
+    Mark that code may add it once for each count, and the other terms before or afterwards. It rounds after each addition.
+    """
+    first, *others = terms
+    return first.tallied(others, term, counts) if hasattr(first, "tallied") else sum(others, first) + counts * term
 
 
 def returned(x: Any) -> Any:

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, is_one, quotient
+from ._marks import float64, is_one, quotient, tallied
 from ._occurrences import occurrences
 from ._targets import is_zero
 
@@ -38,7 +38,7 @@ def penalize_logits(
     Choices
         The repetition penalty sees the prompt, the other two do not, as in vLLM and transformers. It is applied once, however
         often a token occurs. logit_bias is added last, and is not penalized. In 16 bits all is computed in float32 and rounded
-        once.
+        once. The frequency penalty may be multiplied by the count, or subtracted once for each occurrence.
     Source
         Keskar et al. 2019, arXiv:1909.05858, section 4.1 (repetition_penalty; for negative logits as in transformers, issue
         2302). The API of OpenAI (frequency_penalty, presence_penalty, logit_bias).
@@ -54,13 +54,11 @@ def penalize_logits(
     if not is_one(repetition_penalty):
         above, below = np.maximum(z, 0.0), np.minimum(z, 0.0)
         z = np.where(seen, quotient(above, repetition_penalty, roundings=2) + below * repetition_penalty, z)
-    terms = [z]
-    if not is_zero(frequency_penalty):
-        terms.append(count * -frequency_penalty)
+    terms, each, repeats = [z], -frequency_penalty, np.zeros_like(count) if is_zero(frequency_penalty) else count
     if not is_zero(presence_penalty):
         terms.append(np.where(count > 0, 1.0, 0.0) * -presence_penalty)
-    y = z if len(terms) == 1 else np.where(count > 0, np.sum(np.stack(terms, axis=-1), axis=-1), z)
+    y = np.where(count > 0, tallied(terms, each, counts=repeats), z)
     if logit_bias is None:
         return y
     b = float64(logit_bias)
-    return np.where(getattr(b, "value", b) != 0, np.sum(np.stack([*terms, b], axis=-1), axis=-1), y)
+    return np.where(getattr(b, "value", b) != 0, tallied([*terms, b], each, counts=repeats), y)

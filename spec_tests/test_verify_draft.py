@@ -36,7 +36,8 @@ def test_tokens_are_those_accepted_and_one(verify_draft: Operation, draw: Draw) 
     places = np.arange(n)
     assert_identical(np.where(places < r, tokens[:, :n], 0), np.where(places < r, arrays[0], 0))
     one_more = np.take_along_axis(tokens, r, axis=1)
-    assert_true(bool(np.all((one_more >= 0) & (one_more < vocab))), "the token after the accepted ones is no token", vocab=vocab)
+    is_token = bool(np.all((one_more >= 0) & (one_more < vocab)))
+    assert_true(is_token, "the token after the accepted ones is outside the vocabulary", vocab=vocab)
     behind = np.arange(n + 1) > r
     assert_identical(np.where(behind, tokens, -1), np.full(tokens.shape, -1))
 

@@ -225,6 +225,18 @@ def test_the_marks_add_the_roundings_that_they_name() -> None:
     assert float(Bounded(4.0, 0.25, FLOAT32).exact().error) == 0
 
 
+def test_a_term_that_occurs_often_is_allowed_a_rounding_each_time() -> None:
+    """The terms are 4 and 3, and 2 as often as is counted: u (m + c - 1) (4 + 3) + u (m c + c (c + 1) / 2 - 1) 2, with m = 2."""
+    counts = np.array([0.0, 1.0, 2.0, 5.0])
+    expected = [7.0, 7 * 2 + 2 * 2, 7 * 3 + 2 * (4 + 2), 7 * 6 + 2 * (10 + 14)]
+    fused, eager = (Bounded([4.0] * 4, 0.0, kind).tallied([-3.0], Bounded(-2.0, 0.0, kind), counts) for kind in (FLOAT32, EAGER))
+    assert fused.value.tolist() == [1.0, -1.0, -3.0, -9.0]
+    assert (fused.error / U).tolist() == pytest.approx(expected, rel=1e-6)
+    assert (eager.error >= np.array(expected) * STORED).all()
+    infinite = Bounded([-math.inf], 0.0, FLOAT32).tallied([], 0.5, np.array([3.0]))
+    assert (infinite.value.tolist(), infinite.error.tolist()) == ([-math.inf], [0.0])
+
+
 def test_a_sign_is_open_where_its_error_reaches_zero() -> None:
     x = Bounded([2.0, 1.0, -1.0, 0.5], [1.5, 1.0, 0.5, 0.75], FREE).positive()
     assert x.value.tolist() == [1.0, 1.0, 0.0, 1.0]

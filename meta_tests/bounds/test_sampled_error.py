@@ -179,6 +179,9 @@ def test_the_marks_of_a_sample_are_as_large_as_they_say() -> None:
     assert spread(x.either(x.in_bits()), 4.0) == spread(x.in_bits().either(x), 4.0) == pytest.approx(2 * 4)
     joined = x.joined(Sample.input(np.full(64, 2.0), WIDE, x.stream), 8)
     assert spread(joined, 6.0) == pytest.approx(np.hypot(6, np.sqrt(8) * 2), rel=0.2)
+    counts = np.arange(64) * 0.0 + 5
+    tallied = x.tallied([], -0.5, counts)
+    assert spread(tallied, 1.5) == pytest.approx((5 * 4 + (5 + 14) * 0.5) / np.sqrt(5))
 
 
 def test_samples_are_joined_along_the_axis_that_numpy_takes() -> None:

@@ -6,7 +6,9 @@ of its usual formulas, and subnormals are flushed or not. A conforming implement
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -117,6 +119,21 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         total = self.value + term.value
         roundings = np.clip(self.rng.standard_normal(total.shape) * np.sqrt(n / 3), -n, n)  # like n uniform errors
         return self.store(total + roundings * self.arithmetic.compute.u * np.abs(term.value))
+
+    def tallied(self, others: Any, term: Any, counts: Any) -> Simulated:
+        """Multiply and add, or add the term once for each count, before the other terms or after them, and store each total."""
+        numbers: list[Any] = [self, *others]
+        numbers = [numbers[i] for i in self.rng.permutation(len(numbers))]
+        plain = functools.reduce(operator.add, numbers)
+        if self.rng.random() < 0.3:
+            return plain + self.with_value(counts) * term
+        is_first = self.rng.random() < 0.5
+        total = self.with_value(np.broadcast_to(_unwrap(term), self.shape)) if is_first else plain
+        for i in range(is_first, int(np.max(counts, initial=0))):
+            total = self.with_value(np.where(counts > i, (total + term).value, total.value))
+        if is_first:
+            total = functools.reduce(operator.add, numbers, total)
+        return self.with_value(np.where(counts > 0, total.value, plain.value))
 
     def eager(self) -> Simulated:
         if self.arithmetic.precision != "eager":

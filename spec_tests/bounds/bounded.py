@@ -26,9 +26,10 @@ from .operands import contract_sizes, error_of_given, join_given, leading_operan
 from .prefix_sums import sum_up_to
 from .recurs import Recurs
 from .registered_rules import RULES
+from .tallies import BoundsTallies
 
 
-class Bounded(MakesChoices, JudgedAtAnswers, Recurs, np.lib.mixins.NDArrayOperatorsMixin):
+class Bounded(MakesChoices, JudgedAtAnswers, BoundsTallies, Recurs, np.lib.mixins.NDArrayOperatorsMixin):
     """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
 
     evaluations = 8  # in float64 that one of an equation is worth, as work

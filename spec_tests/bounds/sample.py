@@ -7,7 +7,7 @@ in the coarse draws by one that is COARSE_FACTOR times larger. A step's error is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from .random_rounding import (
     spread_of_partial_sums,
     spread_of_product,
 )
+from .tallies import find_tally_error
 
 SIGMAS = 10  # the allowed error in root mean squares of the draws
 
@@ -176,6 +177,14 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """Add the term. If it was the first of the sum, n additions each had a rounding of its size: √n u |term|."""
         total, size = align_ranks([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
         return self.at(self.perturb(total, np.sqrt(n) * self.arithmetic.compute.u * size[:1]))
+
+    def tallied(self, others: Sequence[Any], term: Any, counts: Any) -> Sample:
+        """Return the sum, moved by the root mean square of its roundings, or as far as equal terms err that err alike."""
+        terms = align_ranks([x.value if isinstance(x, Sample) else self.round_literal(x) for x in (self, *others, term)])
+        sizes, n = [np.abs(x[:1]) for x in terms], len(others) + 1
+        error = find_tally_error(sum(sizes[:-1]), sizes[-1], counts, n, self.arithmetic)
+        total = sum(terms[:-1]) + counts * terms[-1]
+        return self.finish_sum(self.perturb(total, error / np.clip(np.sqrt(n - 1 + counts), 1.0, SIGMAS)), np.zeros(1))
 
     def eager(self) -> Sample:
         if self.arithmetic.precision != "eager":

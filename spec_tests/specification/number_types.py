@@ -7,7 +7,7 @@ mpmath numbers. The marks of `reference_numpy._marks` leave plain arrays unchang
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -122,6 +122,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
 
     def joined(self, term: Any, n: int) -> Self:
         """Return self + term, where the term may have been the first of the n + 1 terms of a sum."""
+
+    def tallied(self, others: Sequence[Any], term: Any, counts: Any) -> Self:
+        """Return the sum of self, the others, and the term as often as it is counted, which may be added once for each count."""
 
     def token_drawn(self, token: np.ndarray, reach: np.ndarray) -> Self:
         """Return the tokens that are drawn, where roundings below the reach of others may draw them instead."""

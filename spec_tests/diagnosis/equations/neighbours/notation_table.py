@@ -24,6 +24,7 @@ NOTATIONS = MappingProxyType(
         "scaled": "{x} * {factor}",
         "is_one": "{factor} == 1",
         "joined": "{total} + {term}",
+        "tallied": "sum of {terms} and {counts} times {term}",
         "above_minus_infinity": "{x} > -inf",
         "positive": "(1 if {x} > 0, else 0)",
         "piled": "sum({x})",
