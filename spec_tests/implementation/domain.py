@@ -36,7 +36,7 @@ _BROADCASTING = frozenset({"positions", "mask", "bias"})
 
 ATTENDED = ("q", "k", "v")  # the arrays of attention
 
-INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
+INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
 INDEX_DTYPES = ("int32", "int64")
 
