@@ -114,8 +114,8 @@ def _packed(arrays: tuple[Any, ...], cu_seqlens: Any, state_of: Any, **options: 
     """Go through the members. state_of(i, the new states before) gives the state that a member begins with."""
     outs, states = list[Any](), list[Any]()
     for i, (start, stop) in enumerate(pairwise(int(end) for end in np.asarray(cu_seqlens))):
-        own: list[Any] = [taken(x, slice(start, stop), -2 if place < 4 else -1) for place, x in enumerate(arrays)]
-        out, after = linear_attention(*own, state=state_of(i, states), **options)
+        q, k, v, g, beta = (taken(x, slice(start, stop), -2 if place < 4 else -1) for place, x in enumerate(arrays))
+        out, after = linear_attention(q, k, v, g, beta, state_of(i, states), **options)
         outs.append(out)
         states.append(after)
     return np.concatenate(outs, axis=-2), np.stack(states, axis=0)
