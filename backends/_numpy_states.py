@@ -1,5 +1,7 @@
 """The operations of numpy_cpu that carry a state from call to call. Sums are in float32 or wider, as in _numpy_functions."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from ._numpy_functions import _within_range, overflow_is_inf, silu, wide
@@ -27,8 +29,14 @@ def l2_norm(x, *, eps=1e-6):
 
 
 @overflow_is_inf
-def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None, qk_l2norm=False):
-    """Token by token, with the state in float32 or wider."""
+def linear_attention(q, k, v, g=None, beta=None, state=None, cu_seqlens=None, *, scale=None, qk_l2norm=False):
+    """Token by token, with the state in float32 or wider, and member by member."""
+    if cu_seqlens is not None:
+        found = []
+        for i, (start, stop) in enumerate(pairwise(cu_seqlens)):
+            own = (None if x is None else x[:, start:stop] for x in (q, k, v, g, beta))
+            found.append(linear_attention(*own, None if state is None else state[i], scale=scale, qk_l2norm=qk_l2norm))
+        return np.concatenate([out for out, _ in found], axis=-2), np.stack([after for _, after in found])
     dtype, d_k = q.dtype, q.shape[-1]
     q, k, v = wide(q), wide(k), wide(v)
     if qk_l2norm:

@@ -73,8 +73,14 @@ def _in_chunks(q, k, v, g, beta, state):
     return torch.cat(outs, dim=-2), state
 
 
-def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None, qk_l2norm=False):
-    """Chunk by chunk, in float32 or wider."""
+def linear_attention(q, k, v, g=None, beta=None, state=None, cu_seqlens=None, *, scale=None, qk_l2norm=False):
+    """Chunk by chunk, in float32 or wider, and member by member."""
+    if cu_seqlens is not None:
+        lengths = cu_seqlens.diff().tolist()
+        parts = [[None] * len(lengths) if x is None else x.split(lengths, dim=1) for x in (q, k, v, g, beta)]
+        states = [None] * len(lengths) if state is None else state
+        found = [linear_attention(*own, scale=scale, qk_l2norm=qk_l2norm) for own in zip(*parts, states, strict=True)]
+        return torch.cat([out for out, _ in found], dim=-2), torch.stack([after for _, after in found])
     dtype, d_k = q.dtype, q.shape[-1]
     q, k, v, beta = _widened([q, k, v, beta])
     if qk_l2norm:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ._heads import repeated_heads
 from ._marks import as_a_whole, float64, rounded
+from ._members import one_by_one
 from ._recurrence import of_unit_length, recur
 
 
@@ -14,6 +15,7 @@ def linear_attention(
     g: Any = None,
     beta: Any = None,
     state: Any = None,
+    cu_seqlens: Any = None,
     *,
     scale: float | None = None,
     qk_l2norm: bool = False,
@@ -27,18 +29,20 @@ def linear_attention(
 
     Shapes
         q and k (..., h_k, n, d_k),  v (..., h, n, d_v),  g (..., h, n, d_g),  beta (..., h, n),
-        state (..., h, d_k, d_v)  ->  out (..., h, n, d_v),  state (..., h, d_k, d_v)
+        state (..., h, d_k, d_v),  cu_seqlens (members)  ->  out (..., h, n, d_v),  state (..., h, d_k, d_v)
     Dtypes
         out as the arguments; state as the arguments, or float32 or wider
         g and the given state are float32 or wider.
     Units
-        g is the logarithm of a decay. n in tokens. d_g is 1 for a decay of the whole head, or d_k for one of each channel.
+        g is the logarithm of a decay. n and cu_seqlens in tokens: B + 1 of them for B members.
+        d_g is 1 for a decay of the whole head, or d_k for one of each channel.
     Domain
         g <= 0, down to -200. With beta: beta >= 0 and beta |k|^2 <= 2, in 16 bits <= 1, up to roundings of beta and k.
-        h_k divides h.
+        h_k divides h. With cu_seqlens, which begin with 0, never fall and end with n, the arrays are those of B >= 1 sequences,
+        one behind the other, and have no batch; the states are (B, h, d_k, d_v).
     Edges
         Without a state it begins with zeros. n = 0 returns the state. Where g is so low that e^g is 0, or -inf, nothing from
-        before shows.
+        before shows. A member of no tokens returns its state.
 
     Raises
         ValueError where h_k does not divide h.
@@ -59,6 +63,9 @@ def linear_attention(
     >>> linear_attention(one, one, 8 * one, np.log(0.5 * one))[0][0, :, 0]
     array([ 8., 12.])
     """
+    if cu_seqlens is not None:
+        arrays = ((q, -2), (k, -2), (v, -2), (g, -2), (beta, -1))
+        return one_by_one(linear_attention, cu_seqlens, arrays, state, scale=scale, qk_l2norm=qk_l2norm)
     q, k, v = float64(q), float64(k), float64(v)
     if qk_l2norm:
         q, k = rounded(of_unit_length(q)), rounded(of_unit_length(k))

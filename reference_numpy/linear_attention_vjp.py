@@ -12,6 +12,7 @@ def linear_attention_vjp(
     g: Any = None,
     beta: Any = None,
     state: Any = None,
+    cu_seqlens: Any = None,
     *,
     scale: float | None = None,
     qk_l2norm: bool = False,
@@ -26,8 +27,8 @@ def linear_attention_vjp(
 
     Shapes
         cotangent: c (..., h, n, d_v) or None, l (..., h, d_k, d_v) or None;  q and k (..., h_k, n, d_k),
-        v (..., h, n, d_v),  g (..., h, n, d_g),  beta (..., h, n),  state (..., h, d_k, d_v)
-        ->  (dq, dk, dv, dg, dbeta, dstate), each as its argument
+        v (..., h, n, d_v),  g (..., h, n, d_g),  beta (..., h, n),  state (..., h, d_k, d_v),
+        cu_seqlens (members)  ->  (dq, dk, dv, dg, dbeta, dstate, None), each as its argument
     Dtypes
         as the arguments
         Those of g and the state are float32 or wider.
@@ -42,8 +43,8 @@ def linear_attention_vjp(
         Differentiation of Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464, eq. 10.
 
     >>> one, eight = [[[1.0], [1.0]]], [[[8.0], [4.0]]]
-    >>> _, _, dv, _, dbeta, _ = linear_attention_vjp((one, None), one, one, eight, beta=[[1.0, 0.5]])
+    >>> _, _, dv, _, dbeta, *_ = linear_attention_vjp((one, None), one, one, eight, beta=[[1.0, 0.5]])
     >>> dv[0, :, 0], dbeta
     (array([1.5, 0.5]), array([[12., -4.]]))
     """
-    return vjp(linear_attention, cotangent, q, k, v, g, beta, state, scale=scale, qk_l2norm=qk_l2norm)
+    return vjp(linear_attention, cotangent, q, k, v, g, beta, state, cu_seqlens, scale=scale, qk_l2norm=qk_l2norm)

@@ -1,5 +1,6 @@
 """What must hold of linear_attention from call to call: its state, and what no call does to another."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from .operations.linear_attention import (
     draw_attention,
     draw_call,
     draw_options,
+    draw_packed,
+    wide,
 )
 from .trials.invariant import invariant
 
@@ -29,7 +32,7 @@ def in_chunks(attend: Operation, draw: Draw, given: Attention, keywords: dict[st
     outs, state = list[Bounded](), None
     for chunk in draw_chunks(draw, given.q.shape[-2]):
         within_domain(draw, n=chunk.stop - chunk.start)
-        *arrays, own = given.taken(chunk)
+        *arrays, own, _ = given.taken(chunk)
         out, state = attend(*arrays, own if state is None else state, **keywords)
         outs.append(out)
     return outs, state
@@ -74,6 +77,30 @@ def test_state_of_zeros(linear_attention: Operation, draw: Draw) -> None:
     (out, state), (other, after) = (linear_attention(*given._replace(state=s), **keywords) for s in (zeros, None))
     assert_equal(out, other)
     assert_equal(state, after)
+
+
+@invariant("B", source="cu_seqlens of flash-linear-attention", needs=("keyword:cu_seqlens",))
+def test_packed_is_one_by_one(linear_attention: Operation, draw: Draw) -> None:
+    """Sequences that lie one behind the other give the outs and the states that each gives in a call of its own."""
+    given, keywords = draw_packed(draw)
+    out, state = linear_attention(*given, **keywords)
+    for i, (start, stop) in enumerate(pairwise(np.asarray(given.cu_seqlens))):
+        within_domain(draw, n=int(stop - start))
+        own = given.taken(slice(start, stop))._replace(state=None if given.state is None else given.state[i])
+        alone, after = linear_attention(*own, **keywords)
+        assert_equal(out[..., start:stop, :], alone)
+        assert_equal(state[i], after)
+
+
+@invariant("E", source="cu_seqlens of flash-linear-attention", needs=("keyword:cu_seqlens", "keyword:state"))
+def test_empty_members(linear_attention: Operation, draw: Draw) -> None:
+    """A sequence of no tokens among others returns its state, bit for bit."""
+    given, keywords = draw_packed(draw)
+    ends = np.asarray(given.cu_seqlens)
+    at = draw.integer(0, len(ends) - 1)
+    states = wide(draw, draw.rng.standard_normal((len(ends), given.v.shape[-3], given.k.shape[-1], given.v.shape[-1])))
+    given = given._replace(state=states, cu_seqlens=np.concatenate([ends[: at + 1], ends[at:]]))
+    assert_identical(linear_attention(*given, **keywords).parts["state"][at], states[at])
 
 
 @invariant("E", source=SOURCE, about_state=True)

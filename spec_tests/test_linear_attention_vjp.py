@@ -1,5 +1,6 @@
 """What must hold of the gradient of linear_attention."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .operations.linear_attention import (
     draw_call,
     draw_lengthy,
     draw_options,
+    draw_packed,
     heads_of,
     plain,
     wide,
@@ -100,6 +102,25 @@ def test_any_cut(linear_attention_vjp: Operation, draw: Draw) -> None:
     earlier = gradients(linear_attention_vjp, (c[..., :cut, :], later["state"]), first, keywords)
     for name in ("q", "k", "v"):
         assert_equal(whole[name], np.concatenate([earlier[name], later[name]], axis=-2))
+
+
+@invariant("B", source=SOURCE, needs=("keyword:cu_seqlens",), cost=2)
+def test_packed_is_one_by_one(linear_attention_vjp: Operation, draw: Draw) -> None:
+    """The gradients of sequences that lie one behind the other are those of each in a call of its own."""
+    given, keywords = draw_packed(draw)
+    ends = np.asarray(given.cu_seqlens)
+    c, of_states = draw.grid(given.v.shape), draw.grid((len(ends) - 1, given.v.shape[-3], given.k.shape[-1], given.v.shape[-1]))
+    names = [name for name, x in given._asdict().items() if x is not None and name != "cu_seqlens"]
+    packed = linear_attention_vjp((c, of_states), *given, **keywords, wrt=tuple(names))
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        within_domain(draw, n=int(stop - start))
+        own = given.taken(slice(start, stop))._replace(state=None if given.state is None else given.state[i])
+        if start == stop and own.state is None:
+            continue  # nothing that was given is in its state
+        alone = gradients(linear_attention_vjp, (c[..., start:stop, :], of_states[i]), own, keywords)
+        for name, dx in zip(names, packed, strict=True):
+            part = dx[i] if name == "state" else dx[..., start:stop] if name == "beta" else dx[..., start:stop, :]
+            assert_equal(part, alone[name])
 
 
 @invariant("E", source=SOURCE, cost=2)

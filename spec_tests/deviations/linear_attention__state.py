@@ -1,5 +1,6 @@
 """What goes wrong with the state of linear attention, from call to call and from chunk to chunk."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,75 @@ def state_kept_from_the_last_call(attend: Any, *arrays: Any, memory: dict[str, A
     out, state = attend(*given[:5], kept if missing and fits else given[5], **options)
     memory["state"] = state
     return out, state
+
+
+def _packed(arrays: tuple[Any, ...], cu_seqlens: Any, state_of: Any, **options: Any) -> Any:
+    """Go through the members. state_of(i, the new states before) gives the state that a member begins with."""
+    outs, states = list[Any](), list[Any]()
+    for i, (start, stop) in enumerate(pairwise(int(end) for end in np.asarray(cu_seqlens))):
+        q, k, v, g, beta = (taken(x, slice(start, stop), -2 if place < 4 else -1) for place, x in enumerate(arrays))
+        out, after = linear_attention(q, k, v, g, beta, state_of(i, states), **options)
+        outs.append(out)
+        states.append(after)
+    return np.concatenate(outs, axis=-2), np.stack(states, axis=0)
+
+
+@deviation("packed_is_one_by_one")
+def state_leaks_to_the_next_member(
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """of packed sequences each begins with the state that the one before left.
+
+    Shows: two members. Hides: one, and no cu_seqlens.
+    """
+    if cu_seqlens is None:
+        return linear_attention(q, k, v, g, beta, state, **options)
+    first = None if state is None else float64(state)[0]
+    return _packed((q, k, v, g, beta), cu_seqlens, lambda i, states: states[-1] if i else first, **options)
+
+
+@deviation("packed_is_one_by_one")
+def members_begin_with_the_first_state(
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """all packed sequences begin with the state of the first.
+
+    Shows: two members with states. Hides: no state.
+    """
+    if cu_seqlens is None:
+        return linear_attention(q, k, v, g, beta, state, **options)
+    first = None if state is None else float64(state)[0]
+    return _packed((q, k, v, g, beta), cu_seqlens, lambda i, states: first, **options)
+
+
+@deviation("packed_is_one_by_one")
+def last_member_dropped(
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """the last of several packed sequences is not computed: its outs and its state are zeros.
+
+    Shows: two members. Hides: one, and no cu_seqlens.
+    """
+    out, after = linear_attention(q, k, v, g, beta, state, cu_seqlens, **options)
+    if cu_seqlens is None or len(cu_seqlens) < 3:
+        return out, after
+    is_computed = np.arange(v.shape[-2])[:, None] < int(np.asarray(cu_seqlens)[-2])
+    return np.where(is_computed, out, 0.0), np.concatenate([after[:-1], 0.0 * after[-1:]], axis=0)
+
+
+@deviation("packed_is_one_by_one")
+def boundaries_shifted_by_one(
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """each packed sequence but the first begins one token late, so that the one before has its first token.
+
+    Shows: two members. Hides: one, and no cu_seqlens.
+    """
+    if cu_seqlens is None:
+        return linear_attention(q, k, v, g, beta, state, **options)
+    ends = np.array(cu_seqlens)
+    ends[1:-1] = np.minimum(ends[1:-1] + 1, ends[-1])
+    return linear_attention(q, k, v, g, beta, state, ends, **options)
 
 
 @deviation("infinite_decay")

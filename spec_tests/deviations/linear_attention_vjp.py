@@ -29,8 +29,8 @@ def state_without_gradient(
 
     Shows: a state. Hides: none.
     """
-    *others, of_state = linear_attention_vjp(cotangent, q, k, v, g, beta, state, **options)
-    return *others, None if of_state is None else 0 * of_state
+    *others, of_state, _ = linear_attention_vjp(cotangent, q, k, v, g, beta, state, **options)
+    return *others, None if of_state is None else 0 * of_state, None
 
 
 @deviation("reference", "queries_and_values")

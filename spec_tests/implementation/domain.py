@@ -41,7 +41,7 @@ ATTENDED = ("q", "k", "v")  # the arrays of attention
 
 SCALES = ("k_scale", "v_scale")  # of a cache of numbers in few bits
 
-INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
+INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
 INDEX_DTYPES = ("int32", "int64")
 

@@ -18,6 +18,7 @@ SCALES = (None, 1.0, 0.25, -0.3)
 BATCHES = ((), (2,), (1,), (3,), (2, 2))
 LEAST_DECAY_IN_16_BITS = 0.3  # the bound of 16 bits is wide where little decays
 OPTIONAL = ("g", "beta", "state")
+MEMBERS = (3, 0, 1, 5, 2, 16, 17)  # tokens of one of several sequences
 SOME = (3, 2, 5, 8, 17, 33, 65)  # tokens, where a law needs a few
 
 
@@ -30,6 +31,7 @@ class Attention(NamedTuple):
     g: np.ndarray | None = None
     beta: np.ndarray | None = None
     state: np.ndarray | None = None
+    cu_seqlens: np.ndarray | None = None
 
     def taken(self, tokens: slice) -> "Attention":
         """Return some of the tokens, with the state."""
@@ -118,6 +120,7 @@ def draw_attention(
     by_head: bool | None = None,
     grouped: bool = False,
     normalized: bool = False,
+    batches: tuple[tuple[int, ...], ...] = BATCHES,
 ) -> Attention:
     """Draw the arrays of a call, and those of the optional ones that are used.
 
@@ -129,7 +132,7 @@ def draw_attention(
     n = draw.size("n", tokens if "state" in used else tuple(n for n in tokens if n))
     d_k = draw.size("d_k", widths if widths and 1 not in widths else WIDTHS)
     d_v = draw.size("d_v", (d_k,) if draw.one_of((False, False, False, True)) else WIDTHS)
-    batch = draw.batch(BATCHES)
+    batch = draw.batch(batches)
     q = draw.normal((*batch, h_k, n, d_k))
     k = draw_keys(draw, q.shape, unit="beta" in used and not normalized, zeros=not normalized or zeros_have_gradients(draw))
     v = draw.normal((*batch, h, n, d_v), draw.one_of((1.0, 1.0, 30.0, 0.01)))
@@ -178,6 +181,23 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_call(draw, *OPTIONAL)
 
 
+def draw_packed(draw: Draw) -> tuple[Attention, dict[str, Any]]:
+    """Draw several sequences, some of no tokens, that lie one behind the other; a single one where they cannot be given."""
+    if not draw.operation.accepts("cu_seqlens"):
+        return draw_call(draw, *OPTIONAL)
+    within_domain(draw, batch_dims=0)
+    lengths = np.array([draw.one_of(MEMBERS) for _ in range(draw.one_of((3, 2, 1, 4)))])
+    options, ends = draw_options(draw), np.concatenate([[0], np.cumsum(lengths)])
+    used = draw.variants(*OPTIONAL)
+    how: dict[str, Any] = {"normalized": options.get("qk_l2norm", False), "batches": ((),)}
+    given = draw_attention(draw, *(used | {"state"}), tokens=(int(ends[-1]),), **how)
+    if given.q.shape[-2] != ends[-1]:
+        raise NotImplementedVariant(f"its domain has no n = {ends[-1]}")
+    shape = (len(lengths), *np.asarray(given.state).shape)
+    state = wide(draw, draw.rng.standard_normal(shape)) if "state" in used else None
+    return given._replace(state=state, cu_seqlens=ends), options
+
+
 def draw_short(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw queries and keys beside whose lengths 1e-6, or its root, is not small."""
     given, scale = draw_attention(draw, tokens=SOME, normalized=True), draw.keyword("scale", SCALES)
@@ -198,6 +218,8 @@ declaration = Declaration(
     open_questions={"l2_epsilon": draw_short},
     changeable=("scale",),
     updates=("state",),
+    structure=("cu_seqlens",),
+    branches={"packed": draw_packed},
     short=True,
     linear=("v", "state"),
 )

@@ -144,6 +144,7 @@ NOTATIONS = MappingProxyType(
         "frobenius_norm": "norm of {x}",
         "of_unit_length": "{x} / sqrt(sum({x}^2) + {eps})",
         "softplus": "ln(1 + e^{x})",
+        "one_by_one": "{equation} of each member of {cu_seqlens}",
         "step_sizes": "softplus({dt} + {dt_bias}) within {dt_limit}",
         "nearest": "the number of {dtype} nearest to {t}",
         "qmin": "qmin of {dtype}",
