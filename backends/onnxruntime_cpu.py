@@ -12,6 +12,7 @@ from ._onnxruntime_attention import *
 from ._onnxruntime_formats import *
 from ._onnxruntime_node import run as _run
 from ._onnxruntime_node import run_several as _run_several
+from ._onnxruntime_states import *
 
 framework = "numpy"
 version = f"onnxruntime {onnxruntime.__version__}"
@@ -46,6 +47,8 @@ domain = {
     "cross_entropy": {"dtype": FLOATS, "empty": False},  # refused: its Reshape of no rows fails
     "rope": {"dtype": FLOATS[1:]},  # RotaryEmbedding is not defined for float64
     "multihead_self_attention": ATTENTION | {"dtype": FLOATS[1:]},
+    "linear_attention": {"dtype": ("float32",), "h_k": "h", "empty": False, "n": range(1, 4097)},
+    "causal_conv1d": {"dtype": ("float32",), "empty": False, "past": range(1, 65), "n": range(1, 4097)},
     "quantize": {"dtype": EIGHT_BITS, "block": ROWS, "scale_dtype": ("float32",), "empty": False},
     "dequantize": {"q_dtype": EIGHT_BITS, "block": ROWS, "scale_dtype": ("float32",), "dtype": RESULTS, "empty": False},
     "scaled_matmul": {

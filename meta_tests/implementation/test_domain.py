@@ -303,3 +303,19 @@ def test_a_domain_of_the_command_line_is_not_called_the_backend_s(tmp_path: Path
         run = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "relu and not vjp", *option)
         assert run.code == 0, run.text
         assert f"tried only within this domain:\n  {said}\n" in run.text
+
+
+def test_an_array_that_every_call_must_have_is_in_every_call() -> None:
+    operation = restrict("linear_attention", {"g": "required", "beta": "required"})
+    assert operation.missing == ""
+    found = count_by_place(operation)
+    assert found[""] == found.total()
+    arrays = [np.ones(shape) for shape in ((1, 2, 1), (1, 2, 1), (1, 2, 1), (1, 2, 1))]
+    assert outside_domain(operation.call(*arrays)) == "its domain has no call without beta"
+
+
+def test_only_an_optional_array_can_be_required() -> None:
+    spec = specification("linear_attention")
+    assert list(find_complaints(spec, {"g": "required"})) == []
+    assert "'required'" in next(find_complaints(spec, {"g": (1,)}))
+    assert "names 'q'" in next(find_complaints(spec, {"q": "required"}))

@@ -62,7 +62,10 @@ class Backward:
             of_k = of_k + (b + db) * (np.sum(of_s, axis=-1, keepdims=True) + psi_v * _times(np.abs(token.decayed), size_rho))
             of_k = of_k + db * np.sum(lengths * size_rho, axis=-1, keepdims=True)
             own = size_rho * token.of_r + r * of_rho + token.of_r * of_rho + psi_v * size_rho * r
-            of_beta = np.sum(rho * token.r, axis=-1), np.sum(own, axis=-1)
+            found = _times(np.swapaxes(token.decays[..., None] * self.reached[t], -1, -2), np.abs(token.k))
+            met = _times(np.swapaxes(self.paths, -1, -2), np.abs(token.k))
+            of_pairs = (16 * e.u + 2 * e.w) * np.sum(met * (r + found), axis=-1)
+            of_beta = np.sum(rho * token.r, axis=-1), np.sum(own, axis=-1) + of_pairs
             through = through + np.abs(token.k) * b * _times(token.decays[..., None] * self.reached[t], size_rho)
             self.passed_errors = self.passed_errors + np.sum(b * size_rho * r, axis=-1)
             self.paths = self.paths + np.abs(token.k)[..., :, None] * (b * size_rho)[..., None, :]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import ATTENDED, NOT_DIMENSIONS, SCALES, broadcasts
+from ..implementation.domain import ATTENDED, NOT_DIMENSIONS, REQUIRED, SCALES, broadcasts
 from ..specification.registry import argument_dimensions, core_of, dimensions, given_dimensions
 from .signature import read_parameters
 
@@ -154,13 +154,15 @@ def outside_domain(call: Call) -> str:
         return complaint
     if domain.get("empty") is False and is_empty(call):
         return "its domain excludes empty arrays"
+    if lacking := [name for name, allowed in domain.items() if allowed == REQUIRED and call.named.get(name) is None]:
+        return f"its domain has no call without {lacking[0]}"
     largest = domain.get("max_position")
     if largest is not None and (position := _find_largest(call.named.get("positions"))) > largest:
         return f"its domain has no position {position}, but those up to {largest}"
     if domain.get("one_array") and not _are_equal([call.named[name] for name in ATTENDED]):
         return "its domain has one array for q, k and v"
     for name, allowed in domain.items():
-        if name in NOT_DIMENSIONS and not (name == "dtype" and name in spec.parameters):
+        if allowed == REQUIRED or (name in NOT_DIMENSIONS and not (name == "dtype" and name in spec.parameters)):
             continue
         if name not in sizes and name not in spec.parameters:
             continue  # the arrays of this call have no such dimension

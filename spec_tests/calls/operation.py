@@ -12,7 +12,7 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..implementation.backend import Backend
-from ..implementation.domain import canonical
+from ..implementation.domain import REQUIRED, canonical
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
@@ -90,7 +90,8 @@ class Operation(ArrayFormats):
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"
-        if left_out := find_left_out_argument(self.spec, self.function):
+        left_out = find_left_out_argument(self.spec, self.function)
+        if left_out and self.domain.get(left_out) != REQUIRED:
             required = f"requires the argument {left_out}, which most calls leave out"
             return f"{self.backend.name}'s {self.name} {required}: write {left_out}=None, and compute without it where it is None"
         return ""

@@ -43,6 +43,7 @@ SCALES = ("k_scale", "v_scale")  # of a cache of numbers in few bits
 
 INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
+REQUIRED = "required"  # of an optional array: every call must have it
 INDEX_DTYPES = ("int32", "int64")
 
 POSITIONS = ("arbitrary", "offset", "consecutive")
@@ -84,7 +85,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         "index_dtype": bool(INDEX_ARRAYS.intersection(spec.positional)),
         "weights": bool(spec.declaration.optional_weights),
     }
-    known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
+    known = dimensions(spec) | keywords | _optional_arrays(spec) | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
         if name not in known:
             matches = difflib.get_close_matches(str(name), known, n=2)
@@ -92,6 +93,11 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
             yield f"its domain of {spec.name} names {name!r}; {hint} are {', '.join(sorted(known))}"
         elif problem := _find_problem(spec, name, allowed, stated):
             yield f"its domain of {spec.name} gives {name} = {allowed!r}; {problem}"
+
+
+def _optional_arrays(spec: Specification) -> set[str]:
+    """Return the names of the arrays that a call may leave out."""
+    return {name for name in spec.positional if spec.parameters[name].default is None}
 
 
 def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str, Any]) -> str:
@@ -104,6 +110,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "" if type(allowed) is int and allowed >= 0 else "it is the largest position, a number from 0 on"
     if name == "index_dtype":
         return "" if allowed in INDEX_DTYPES else f"it is one of {', '.join(INDEX_DTYPES)}"
+    if name in _optional_arrays(spec) and name not in NOT_DIMENSIONS:
+        return "" if allowed == REQUIRED else f"an array that every call must have is {REQUIRED!r}"
     if isinstance(allowed, str) and name in dimensions(spec):
         others = sorted(dimensions(spec) - {name})
         return "" if set(allowed.split()) <= set(others) else f"a string names another dimension: {', '.join(others) or 'none'}"
@@ -131,6 +139,8 @@ def describe_domain(stated: dict[str, Any]) -> str:
 def _describe_restriction(name: str, allowed: Any) -> str:
     if name in FLAGS:
         return f"{'no ' if name in THINGS else '' if allowed else 'not '}{FLAGS[name]}"
+    if allowed == REQUIRED:
+        return f"with {name}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if name == "max_position":

@@ -17,7 +17,7 @@ import numpy as np
 from ..calls.call import Call
 from ..calls.operation import Operation
 from ..calls.violation import NotImplementedVariant
-from ..implementation.domain import ATTENDED
+from ..implementation.domain import ATTENDED, REQUIRED
 from ..specification import tuned
 from . import effort
 from .choices import Choose
@@ -261,7 +261,7 @@ class Draw(ValueDraw):
         """
         domain, default = self.operation.domain, self.operation.spec.defaults
         names = tuple(n for n in names if self.operation.accepts(n) and tuple(domain.get(n, ())) != (default.get(n),))
-        always = {n for n in names if n in domain and default.get(n) not in domain[n]}
+        always = {n for n in names if n in domain and (domain[n] == REQUIRED or default.get(n) not in domain[n])}
         n = len(names)
         several = (2, 2, n) if n > 1 else ()
         counts = (*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several)
