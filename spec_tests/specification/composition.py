@@ -8,6 +8,7 @@ from functools import cache
 from inspect import isfunction
 from typing import Any
 
+from .changed_names import change_names
 from .registry import same_kind, specification
 
 
@@ -37,11 +38,5 @@ def _namespaces_with(name: str) -> tuple[dict[str, Any], ...]:
 @contextmanager
 def substitute(name: str, equation: Callable[..., Any]) -> Iterator[None]:
     """Within the context, make every equation that calls operation `name` call `equation` instead."""
-    original, namespaces = specification(name).reference, _namespaces_with(name)
-    try:
-        for namespace in namespaces:
-            namespace[name] = equation
+    with change_names(_namespaces_with(name), name, equation):
         yield
-    finally:
-        for namespace in namespaces:
-            namespace[name] = original

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
+from .changed_names import originals_in_place
+
 Importer = Callable[[Sequence[str]], None]
 
 
@@ -24,7 +26,8 @@ _importer: Importer = _import_plainly
 
 def import_modules(*names: str) -> list[ModuleType]:
     """Import the modules of the suite with these dotted names, if this is their first use, and return them."""
-    _importer(names)
+    with originals_in_place():
+        _importer(names)
     return [sys.modules[name] for name in names]
 
 

@@ -43,6 +43,7 @@ MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are ju
 MAX_UNLIKELY = 200  # of these, the nearest
 MAX_HALVES = 4
 FEW_EVERYWHERE, EVERYWHERE = ("another_rounding",), ("factors_in_another_format",)  # rules that are tried at all places together
+SCALED = "parameter_scaled"  # the rule that is solved for early: few parameters are numbers, and their factors cost little
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 
@@ -107,6 +108,7 @@ class Search:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
         depths = range(max(site.depth for site in self.source.sites) + 1)
         yield self._single_edits(0, PLAIN)
+        yield self._scaled_parameters()
         yield from (self._single_edits(depth, BLOCKWISE) for depth in depths)
         yield self._single_edits(0, LESS_PLAIN)
         yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
@@ -203,7 +205,8 @@ class Search:
             if self.screening.is_spent():
                 return
             if edit.has_unknown:
-                self.unknown.append(edit)
+                if not self._is_solved_early(edit):
+                    self.unknown.append(edit)
                 continue
             possible, score, mean = self._screen((edit,))
             if edit.site.depth == 0 and mean < FAR:
@@ -219,6 +222,23 @@ class Search:
                 possible, score, _ = self._screen(edits)
                 if possible:
                     yield score, Candidate(self.source, edits)
+
+    def _scaled_parameters(self) -> Iterator[tuple[float, Candidate]]:
+        for edit in list_edits(self.source, self.seen, 0, ODD, self.withheld):
+            if self.screening.is_spent():
+                return
+            if self._is_solved_early(edit):
+                yield from self._solve(edit)
+
+    def _is_solved_early(self, edit: Edit) -> bool:
+        """Whether one of the operation's own numbers is multiplied with a constant, and wrong answers are known for two values.
+
+        Where one value alone is known, another value that is fixed is as likely as a factor.
+        """
+        if edit.rule != SCALED or edit.site.depth:
+            return False
+        values = [call.named.get(edit.changes[0].new[0].targets[0].id) for call in self.wrong]
+        return len({value for value in values if isinstance(value, float | int)}) > 1
 
     def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
         edits, self.unknown, self.solved = self.unknown, [], self.unknown

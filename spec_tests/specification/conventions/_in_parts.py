@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..changed_names import change_names
 from ._convention import Equation
 
 
@@ -17,12 +18,8 @@ def change_part(operation: str, part: str, change: Callable[[Equation], Equation
         @wraps(equation)
         def changed(*arrays: Any, **options: Any) -> Any:
             namespace = vars(importlib.import_module(f"reference_numpy.{operation}"))
-            called = namespace[part]
-            namespace[part] = change(called)
-            try:
+            with change_names([namespace], part, change(namespace[part])):
                 return equation(*arrays, **options)
-            finally:
-                namespace[part] = called
 
         return changed
 

@@ -27,6 +27,16 @@ def parameter_fixed(place: Place) -> Iterator[Any]:
             yield (Change(place.node, "body", None, [assignment, *place.node.body]),)
 
 
+@rule(ast.FunctionDef, cost=2.0, has_unknown=True)
+def parameter_scaled(place: Place) -> Iterator[Any]:
+    """A parameter that is a number is multiplied with a constant: its sign and its factor may both be wrong."""
+    known = names_in(place, "number")
+    for name in [a.arg for a in (*place.node.args.args, *place.node.args.kwonlyargs)]:
+        if name in known:
+            assignment = ast.Assign([ast.Name(name, ast.Store())], fill("p * C", p=load(name), C=load(UNKNOWN)))
+            yield (Change(place.node, "body", None, [assignment, *place.node.body]),)
+
+
 @rule(ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Call, ast.IfExp, cost=2.0, has_unknown=True)
 def number_fixed(place: Place) -> Iterator[Any]:
     """A number of the equation has another value."""
