@@ -371,3 +371,213 @@ def output_weight_transposed(right: Any, x: Any, weights: Any, **options: Any) -
 def window_of_zero_is_none(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     windows = ("left_window", "right_window")
     return right(q, k, v, **{name: (x or None) if name in windows else x for name, x in options.items()})
+
+
+@planted("kv_cache_append", "in k and v, the tokens are in reverse order")
+def appended_in_reverse(
+    right: Any, k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any, *scales: Any, **options: Any
+) -> Any:
+    return right(k_cache, v_cache, k[..., ::-1, :], v[..., ::-1, :], lengths, *scales, **options)
+
+
+@planted("paged_attention", "block_table is taken as 0, 1, 2")
+def table_ignored(right: Any, q: Any, k: Any, v: Any, table: Any, *others: Any, **options: Any) -> Any:
+    listed = np.minimum(np.arange(table.shape[-1]), len(k) - 1)
+    return right(q, k, v, np.broadcast_to(listed, table.shape).astype(table.dtype), *others, **options)
+
+
+@planted("attention_with_kv_cache", "in lengths, the first batch entry stands for all")
+def first_length_for_all(right: Any, q: Any, k: Any, v: Any, lengths: Any, *others: Any, **options: Any) -> Any:
+    return right(q, k, v, np.broadcast_to(lengths[:1], lengths.shape).copy(), *others, **options)
+
+
+@planted("mixture_of_experts", "w1 and w3 are taken for each other")
+def gate_and_up_exchanged(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *biases: Any, **options: Any) -> Any:
+    return right(x, router, w3, w2, w1, *biases, **options)
+
+
+@planted("merge_attention_states", "out_a and out_b are taken for each other")
+def outputs_exchanged(right: Any, out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
+    return right(out_b, lse_a, out_a, lse_b)
+
+
+@planted("rope", "positions is taken as 0, 1, 2")
+def positions_ignored(right: Any, x: Any, positions: Any, **options: Any) -> Any:
+    return right(x, np.broadcast_to(np.arange(positions.shape[-1]), positions.shape).astype(positions.dtype), **options)
+
+
+@planted("rope_vjp", "positions is negated")
+def turned_forward(right: Any, cotangent: Any, x: Any, positions: Any, *others: Any, **options: Any) -> Any:
+    return right(cotangent, x, -positions, *others, **options)
+
+
+@planted("adamw_step", "step is one larger than was given")
+def step_counted_from_one_more(right: Any, *arrays: Any, **options: Any) -> Any:
+    return right(*arrays, **{**options, "step": options["step"] + 1})
+
+
+# --- results ---------------------------------------------------------------------------------------------------------------
+
+
+@planted("linear", "the result is 0, in the last output feature")
+def last_output_zero(right: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    y = np.array(right(x, weight, bias))
+    y[..., -1:] = 0
+    return y
+
+
+@planted("rope", "in the result, the two halves of the features change places")
+def halves_change_places(right: Any, x: Any, positions: Any, **options: Any) -> Any:
+    return np.roll(right(x, positions, **options), x.shape[-1] // 2, axis=-1)
+
+
+@planted("rope", "the result is x, unchanged, in the last token")
+def last_token_not_turned(right: Any, x: Any, positions: Any, **options: Any) -> Any:
+    y = np.array(right(x, positions, **options))
+    y[..., -1:, :] = x[..., -1:, :]
+    return y
+
+
+@planted("gelu", "the result is 0, in the columns from 8 on")
+def second_block_lost(right: Any, x: Any, **options: Any) -> Any:
+    y = np.array(right(x, **options))
+    return np.where(np.arange(y.shape[-1]) < 8, y, 0).astype(y.dtype) if y.ndim else y
+
+
+@planted("linear_vjp", "the gradient of bias is multiplied by 1 / the number of rows")
+def bias_gradient_averaged(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    found, rows = right(cotangent, x, weight, bias), max(int(np.prod(cotangent.shape[:-1])), 1)
+    return (*found[:2], None if bias is None else (found[2] / rows).astype(cotangent.dtype))
+
+
+@planted("cross_entropy_vjp", "the gradient of logits is multiplied by 1 / vocab")
+def divided_by_the_vocabulary(right: Any, cotangent: Any, logits: Any, targets: Any, **options: Any) -> Any:
+    found = right(cotangent, logits, targets, **options)
+    return (found[0] / logits.shape[-1]).astype(logits.dtype), *found[1:]
+
+
+@planted("layer_norm_vjp", "the gradient of weight is negated")
+def sign_of_a_gradient(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any, **options: Any) -> Any:
+    found = right(cotangent, x, weight, bias, **options)
+    return found[0], -found[1], found[2]
+
+
+@planted("layer_norm_vjp", "the gradient of bias is 0")
+def gradient_never_written(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any, **options: Any) -> Any:
+    found = right(cotangent, x, weight, bias, **options)
+    return *found[:2], 0 * found[2]
+
+
+@planted("attention_with_lse", "lse is negated")
+def sign_of_the_lse(right: Any, *arrays: Any, **options: Any) -> Any:
+    out, lse = right(*arrays, **options)
+    return out, -lse
+
+
+@planted("alibi_bias", "in the result, the heads are in reverse order")
+def slopes_reversed(right: Any, slopes: Any, **options: Any) -> Any:
+    return right(slopes[::-1].copy(), **options)
+
+
+# --- entries by the rows that count them -----------------------------------------------------------------------------------
+
+
+@planted("embedding_vjp", "all batch entries but the last that each row counts are left out")
+def repeats_overwrite(right: Any, cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: int | None = None) -> Any:
+    gradient = np.zeros(weight.shape, weight.dtype)
+    for token, row in zip(token_ids.ravel(), cotangent.reshape(-1, cotangent.shape[-1]), strict=True):
+        gradient[token] = row
+    if padding_idx is not None:
+        gradient[padding_idx] = 0.0
+    return None, gradient
+
+
+@planted("scaled_dot_product_attention", "the last key of v that each row counts is left out")
+def last_seen_key_lost(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    y, counted = np.array(right(q, k, v, **options)), []
+    for key in range(v.shape[-2]):
+        one = (np.arange(v.shape[-2]) == key)[:, None].astype(v.dtype)
+        counted.append(right(q, k, np.broadcast_to(one, v.shape).copy(), **options) != 0)
+    seen = np.stack(counted)
+    for key in range(v.shape[-2]):
+        is_last = seen[key] & ~seen[key + 1 :].any(axis=0)
+        without = right(q, k, np.where(np.arange(v.shape[-2])[:, None] == key, 0, v).astype(v.dtype), **options)
+        y = np.where(is_last, without, y)
+    return y
+
+
+@planted("mixture_of_experts", "an expert takes 2 tokens, and leaves out those after them")
+def capacity_of_two(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *biases: Any, **options: Any) -> Any:
+    rows, experts = int(np.prod(x.shape[:-1])), len(router)
+    weights = np.zeros((experts, rows), bool)
+    for e in range(experts):
+        one = np.broadcast_to((np.arange(experts) == e)[:, None], (experts, x.shape[-1])).astype(x.dtype)
+        told = right(x, router, w1, np.zeros_like(w2), w3, *biases, **{**options, "b2": one})
+        weights[e] = (told != 0).any(axis=-1).ravel()
+    dropped = weights & (np.cumsum(weights, axis=1) > 2)
+    y = np.array(right(x, router, w1, w2, w3, *biases, **options)).reshape(rows, x.shape[-1])
+    for row in range(rows):
+        if dropped[:, row].any():
+            kept = ~dropped[:, row]
+            bias = options.get("b2")
+            less = {} if bias is None else {"b2": np.where(kept[:, None], bias, 0).astype(bias.dtype)}
+            without = right(
+                x, router, w1, np.where(kept[:, None, None], w2, 0).astype(w2.dtype), w3, *biases, **{**options, **less}
+            )
+            y[row] = without.reshape(rows, x.shape[-1])[row]
+    return y.reshape(x.shape)
+
+
+# --- what is made of a right result, and parts of nested arguments --------------------------------------------------------
+
+
+@planted("transformer_lm", "the result is the softmax of the right one along the last axis")
+def scores_as_probabilities(right: Any, *arguments: Any, **options: Any) -> Any:
+    y = np.asarray(right(*arguments, **options))
+    weights = np.exp(y - y.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True)).astype(y.dtype)
+
+
+@planted("feed_forward", "x is added to the result")
+def residual_in_the_network(right: Any, x: Any, *weights: Any, **options: Any) -> Any:
+    return np.asarray(right(x, *weights, **options)) + x
+
+
+@planted("transformer_lm", "in weights['layers'], the first entry stands for all")
+def first_layer_for_all(right: Any, token_ids: Any, weights: Any, **options: Any) -> Any:
+    return right(token_ids, {**weights, "layers": weights["layers"][:1] * len(weights["layers"])}, **options)
+
+
+@planted("transformer_block", "is transposed where it is square")
+def output_weight_transposed(right: Any, x: Any, weights: Any, **options: Any) -> Any:
+    w = weights["w_o"]
+    return right(x, {**weights, "w_o": w.T if w.shape[0] == w.shape[1] else w}, **options)
+
+
+@planted("grouped_query_attention", "of 0 count", "as not given")
+def window_of_zero_is_none(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    windows = ("left_window", "right_window")
+    return right(q, k, v, **{name: (x or None) if name in windows else x for name, x in options.items()})
+
+
+# --- numbers of four bits that change places in what carries them ----------------------------------------------------------
+
+
+def exchange_neighbours(y: Any) -> Any:
+    """Exchange neighbours in pairs along the last axis. The last of an odd number stays."""
+    n = y.shape[-1]
+    places = np.arange(n) ^ 1
+    return y[..., np.where(places < n, places, np.arange(n))]
+
+
+@planted("quantize", "in the result, of formats of four bits, neighbours change places in pairs of features")
+def first_number_in_the_upper_half(right: Any, *arrays: Any, **options: Any) -> Any:
+    y = right(*arrays, **options)
+    return exchange_neighbours(y) if options["dtype"] in ("int4", "uint4", "float4_e2m1fn") else y
+
+
+@planted("kv_cache_append", "in k_scale and v_scale, the key/value heads are in reverse order")
+def scales_of_heads_reversed(right: Any, *arrays: Any, **options: Any) -> Any:
+    scales = {name: options.pop(name, None) for name in ("k_scale", "v_scale")}
+    turned = {name: x if x is None or not x.ndim else np.flip(x, 1 if x.ndim == 3 else 0) for name, x in scales.items()}
+    return right(*arrays[:5], **turned, **options)
