@@ -371,3 +371,26 @@ def output_weight_transposed(right: Any, x: Any, weights: Any, **options: Any) -
 def window_of_zero_is_none(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     windows = ("left_window", "right_window")
     return right(q, k, v, **{name: (x or None) if name in windows else x for name, x in options.items()})
+
+
+# --- numbers of four bits that change places in what carries them ----------------------------------------------------------
+
+
+def exchange_neighbours(y: Any) -> Any:
+    """Exchange neighbours in pairs along the last axis. The last of an odd number stays."""
+    n = y.shape[-1]
+    places = np.arange(n) ^ 1
+    return y[..., np.where(places < n, places, np.arange(n))]
+
+
+@planted("quantize", "in the result, of formats of four bits, neighbours change places in pairs of features")
+def first_number_in_the_upper_half(right: Any, *arrays: Any, **options: Any) -> Any:
+    y = right(*arrays, **options)
+    return exchange_neighbours(y) if options["dtype"] in ("int4", "uint4", "float4_e2m1fn") else y
+
+
+@planted("kv_cache_append", "in k_scale and v_scale, the key/value heads are in reverse order")
+def scales_of_heads_reversed(right: Any, *arrays: Any, **options: Any) -> Any:
+    scales = {name: options.pop(name, None) for name in ("k_scale", "v_scale")}
+    turned = {name: x if x is None or not x.ndim else np.flip(x, 1 if x.ndim == 3 else 0) for name, x in scales.items()}
+    return right(*arrays[:5], **turned, **options)

@@ -10,23 +10,15 @@ import numpy as np
 
 from ...calls.call import Call
 from ...calls.signature import EXAMPLE_VALUES
-from ...specification.registry import Specification, argument_dimensions, given_dimensions
+from ...specification.registry import Specification, given_dimensions
 from .alternative import Alternative, Named, call_right, take
 from .axes import name_axes, name_dimension, plural
 from .binding import bound
 from .indices import IndexMap, list_plain_maps
+from .shared_orders import list_group_turns, list_shared_turns
 
 Change = Callable[[Any, Named], Any]  # of one argument
 MAX_AXES = 4
-GROUPS: tuple[tuple[str, Callable[[np.ndarray, int, int], np.ndarray]], ...] = (  # of head i of h and so many key/value heads
-    ("query head i reads key/value head i modulo h_kv", lambda i, h, groups: i % groups),
-    ("all query heads read the first key/value head", lambda i, h, groups: 0 * i),
-    ("all query heads read the last key/value head", lambda i, h, groups: 0 * i + groups - 1),
-    ("query head i reads key/value head min(i, h_kv − 1)", lambda i, h, groups: np.minimum(i, groups - 1)),
-    ("query heads read the key/value heads in reverse order", lambda i, h, groups: groups - 1 - i * groups // h),
-    ("each query head reads the key/value head of the head before", lambda i, h, groups: np.maximum(i - 1, 0) * groups // h),
-    ("each query head reads the key/value head of the next head", lambda i, h, groups: np.minimum(i + 1, h - 1) * groups // h),
-)
 
 
 def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
@@ -45,7 +37,7 @@ def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
         yield Alternative(name, f"{other} is taken for {one} where both are given", _used_for(one, other), 1.0)
     for what, compute in _list_repetitions(spec, call):
         yield Alternative(name, what, compute, 0.75)
-    for what, compute in (*_list_shared_turns(spec, call), *_list_group_turns(spec, call)):
+    for what, compute in (*list_shared_turns(spec, call), *list_group_turns(spec, call)):
         yield Alternative(name, what, compute, 1.0)
 
 
@@ -121,63 +113,6 @@ def _repeated(first: str, gains: dict[str, float]) -> Callable[[Specification, N
     def compute(spec: Specification, named: Named) -> Any:
         plain = {name: named[name] * 0.0 + value for name, value in gains.items() if named.get(name) is not None}
         return call_right(spec, {**named, first: call_right(spec, {**named, **plain})})
-
-    return compute
-
-
-def _list_shared_turns(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
-    """Yield the changes of the order along one dimension, of all arrays that have it: of the keys of k and v, for example."""
-    having: dict[str, list[tuple[str, int]]] = {}
-    ranks = {name: x.ndim for name, x in call.named.items() if isinstance(x, np.ndarray)}
-    for name, labels in given_dimensions(spec, ranks, call.named).items():
-        if isinstance(call.named.get(name), np.ndarray) and name != "cotangent":
-            for axis, label in enumerate(labels, start=-len(labels)):
-                having.setdefault(label, []).append((name, axis))
-    for label, places in having.items():
-        names = list(dict.fromkeys(name for name, _ in places))
-        length = call.named[places[0][0]].shape[places[0][1]]
-        if len(names) > 1 and length > 1 and " " not in label:
-            one = name_dimension(spec, label)
-            for subset in (names[i:] for i in range(min(len(names) - 1, 3))):
-                kept = [(name, axis) for name, axis in places if name in subset]
-                for turn in list_plain_maps(length):
-                    said = f"in {', '.join(subset[:-1])} and {subset[-1]}, {turn.say(one, plural(one))}"
-                    yield said, _turned_together(kept, turn)
-
-
-def _turned_together(places: list[tuple[str, int]], turn: IndexMap) -> Callable[[Specification, Named], Any]:
-    def compute(spec: Specification, named: Named) -> Any:
-        changed = dict(named)
-        for name, axis in places:
-            changed[name] = _taken(axis, turn)(changed.get(name), named)
-        return call_right(spec, changed)
-
-    return compute
-
-
-def _list_group_turns(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
-    """Yield the other ways in which query heads may be shared out among key/value heads, where an array has an axis for each."""
-    labels = argument_dimensions(spec)
-    heads = [(name, axes.index("h") - len(axes)) for name, axes in labels.items() if "h" in axes and name in call.named]
-    shared = [(name, axes.index("h_kv") - len(axes)) for name, axes in labels.items() if "h_kv" in axes]
-    shared = [(name, axis) for name, axis in shared if isinstance(call.named.get(name), np.ndarray)]
-    heads = [(name, axis) for name, axis in heads if isinstance(call.named.get(name), np.ndarray) and name != "cotangent"]
-    if not heads or not shared or spec.is_gradient:
-        return
-    for words, source in GROUPS:
-        yield words, _grouped(heads[0], shared, source)
-
-
-def _grouped(
-    head: tuple[str, int], shared: list[tuple[str, int]], source: Callable[[np.ndarray, int, int], np.ndarray]
-) -> Callable[[Specification, Named], Any]:
-    def compute(spec: Specification, named: Named) -> Any:
-        count = named[head[0]].shape[head[1]]
-        changed = dict(named)
-        for name, axis in shared:
-            groups = named[name].shape[axis]
-            changed[name] = take(named[name], source(np.arange(count), count, groups), axis)
-        return call_right(spec, changed)
 
     return compute
 

@@ -26,6 +26,7 @@ from .indices import list_sets
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
 from .other_results import list_other_results
+from .packed import list_packed
 from .reading import AnswerInstead, count_questions, read_matrices
 from .splits import list_splits
 from .supported import list_supported
@@ -45,6 +46,7 @@ CHANGES: tuple[Callable[[Call], Iterator[Alternative]], ...] = (
     list_neighbouring_calls,
     list_nested,
     list_other_results,
+    list_packed,
 )
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
 
