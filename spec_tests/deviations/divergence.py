@@ -89,6 +89,30 @@ def arguments_of_kl_div_exchanged(
     return _finish(loss, student_logits.shape[:-1], targets, ignore_index, reduction)
 
 
+@deviation("reference")
+def mixture_of_logarithms(
+    student_logits: Any,
+    teacher_logits: Any,
+    targets: Any = None,
+    *,
+    beta: float = 0.0,
+    temperature: float = 1.0,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Any:
+    """the logarithms are mixed, not the probabilities: m = p^beta q^(1 − beta), whose sum is below 1.
+
+    Shows: 0 < beta < 1. Hides: beta = 0 and 1.
+    """
+    if double(beta) in (0.0, 1.0):
+        options: dict[str, Any] = {"beta": beta, "temperature": temperature, "reduction": reduction, "ignore_index": ignore_index}
+        return divergence(student_logits, teacher_logits, targets, **options)
+    (q, student), (p, teacher) = (logarithms(x, temperature) for x in (student_logits, teacher_logits))
+    middle = beta * teacher + (1 - beta) * student
+    loss = beta * mean_gap(p, teacher, middle) + (1 - beta) * mean_gap(q, student, middle)
+    return _finish(loss, student_logits.shape[:-1], targets, ignore_index, reduction)
+
+
 @deviation("reference", "equal_logits", "exchange")
 def cross_entropy_in_its_place(
     student_logits: Any,

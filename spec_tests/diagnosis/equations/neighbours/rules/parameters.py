@@ -18,7 +18,7 @@ INTEGER = (
     *(f"rounded_up(p, {block})" for block in (2, 4, 8, 16, 32, 64)),
 )  # fmt: skip
 ARRAY = (
-    "None", "1 + p", "-p", "2 * p", "p / 2", "np.ones(p.shape)", "np.zeros(p.shape)", "np.square(p)", "np.abs(p)",
+    "None", "1 + p", "1 - p", "-p", "2 * p", "p / 2", "np.ones(p.shape)", "np.zeros(p.shape)", "np.square(p)", "np.abs(p)",
     "finite_or_zero(p)",    "transposed_if_square(p)", "p - np.mean(p, axis=-1, keepdims=True)",
     "p / np.sqrt(np.mean(np.square(p), axis=-1, keepdims=True))",
     "np.maximum(p, 0.0)",
