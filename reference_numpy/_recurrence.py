@@ -7,13 +7,14 @@ import numpy as np
 L2_EPS = 1e-6  # of the l2 norm of queries and keys
 
 
-def recur(q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any) -> Any:
+def recur(q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any, steps: Any = None, scale: Any = 1.0) -> Any:
     """Return what all tokens read and, behind it along the tokens, the last state: (..., n + d_k, d_v).
 
         S' = e^(g_t) S,   r = v_t - S'^T k_t,   S = S' + beta_t k_t r^T,   read_t = S^T q_t
 
     g has one entry of each channel, or one for all. Without g nothing decays; without beta r is v_t, and beta is 1.
-    Errors taken element by element would grow exponentially: it is called by `as_a_whole`.
+    Errors taken element by element would grow exponentially: it is called by `as_a_whole`. steps is what v was multiplied by,
+    and scale what the reads will be multiplied by: code may do either at another place, which changes the error alone.
     """
     reads = []
     for t in range(k.shape[-2]):
@@ -23,7 +24,9 @@ def recur(q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any) -> Any:
     return np.concatenate([*reads, state], axis=-2)
 
 
-def recur_vjp(cotangent: Any, q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any) -> list[Any]:
+def recur_vjp(
+    cotangent: Any, q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any, steps: Any = None, scale: Any = 1.0
+) -> list[Any]:
     """Return the gradients of q, k, v, g, beta and the state, for a cotangent of what recur returns.
 
         L = L' + q_t c_t,   p = L^T k_t,   D = L - beta_t k_t p^T,   L' = e^(g_t) D for the token before

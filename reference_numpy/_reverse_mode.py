@@ -148,7 +148,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
                 ]  # with c, whose id is kept so
             return found[id(c)][i]
 
-        steps = [(x, lambda c, i=i: pull(c, i)) for i, x in enumerate(operands) if isinstance(x, Traced)]
+        steps = [(x, lambda c, i=i: pull(c, i)) for i, x in enumerate(operands[:6]) if isinstance(x, Traced)]
         return Traced(_marks.as_a_whole(_recurrence.recur, *plain), steps)
 
     def largest(self, k: int) -> Any:

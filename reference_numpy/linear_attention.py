@@ -73,5 +73,6 @@ def linear_attention(
     g, beta = (None if x is None else float64(x) for x in (g, beta))
     n, d_k = k.shape[-2:]
     start = np.zeros((*v.shape[:-2], d_k, v.shape[-1])) if state is None else float64(state)
-    rows = as_a_whole(recur, q, k, v, g, beta, start)
-    return rows[..., :n, :] * (1 / np.sqrt(d_k) if scale is None else scale), rows[..., n:, :]
+    scale = 1 / np.sqrt(d_k) if scale is None else scale
+    rows = as_a_whole(recur, q, k, v, g, beta, start, None, scale)
+    return rows[..., :n, :] * scale, rows[..., n:, :]

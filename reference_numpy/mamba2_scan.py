@@ -69,7 +69,8 @@ def mamba2_scan(
     b, c = repeated_heads("mamba2_scan", x, float64(b), float64(c))
     start = np.zeros((*x.shape[:-2], x.shape[-1], b.shape[-1])) if state is None else float64(state)
     decays = np.expand_dims(steps * np.reshape(float64(a), (-1, 1)), axis=-1)
-    rows = as_a_whole(recur, c, b, np.expand_dims(steps, axis=-1) * x, decays, None, np.swapaxes(start, -1, -2))
+    steps = np.expand_dims(steps, axis=-1)
+    rows = as_a_whole(recur, c, b, steps * x, decays, None, np.swapaxes(start, -1, -2), steps, 1.0)
     y = rows[..., :n, :]
     if d is not None:
         y = y + np.reshape(float64(d), (-1, 1, 1)) * x

@@ -34,6 +34,21 @@ class ToBfloat16(torch.autograd.Function):
         return c.bfloat16().float()
 
 
+class ToFloat16(torch.autograd.Function):
+    """An operand of a product in float16, and its gradient: small numbers keep few digits, or none."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.half().float()
+
+    @staticmethod
+    def backward(ctx: Any, c: Any) -> Any:
+        return c.half().float()
+
+
+STORED: dict[str, Callable[[Any], Any]] = {"float32": lambda x: x, "bfloat16": ToBfloat16.apply, "float16": ToFloat16.apply}
+
+
 def solve(lower: Any, rows: Any) -> Any:
     """Solve (I + lower) x = rows by substitution."""
     return torch.linalg.solve_triangular(torch.eye(len(lower)) + lower, rows, upper=False, unitriangular=True)
@@ -82,17 +97,26 @@ def draw(seed: int, decays: str, dtype: str, d_g: int, top: float) -> tuple[list
 
 
 def shares(
-    seed: int, decays: str, dtype: str, d_g: int, chunk: int, solved: Callable[[Any, Any], Any], top: float = 1.0
+    seed: int,
+    decays: str,
+    dtype: str,
+    d_g: int,
+    chunk: int,
+    solved: Callable[[Any, Any], Any],
+    top: float = 1.0,
+    size: float = 1.0,
 ) -> list[float]:
-    """Return how much of the bound each result and each gradient uses."""
+    """Return how much of the bound each result and each gradient uses. size: of queries, values, states and cotangents."""
     arrays, cotangents = draw(seed, decays, dtype, d_g, top)
+    cotangents = [FORMATS[dtype].round(size * x) for x in cotangents]
+    arrays = [FORMATS[dtype].round(size * x) if i in (0, 2, 5) and size != 1.0 else x for i, x in enumerate(arrays)]
     arithmetic = Arithmetic.of(dtype, "mixed")
 
     def bounded(xs: list[np.ndarray]) -> list[Bounded]:
         return [Bounded.input(x[None], arithmetic) for x in xs]
 
     tensors = [torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in arrays]
-    results = attend(tensors, chunk, ToBfloat16.apply if dtype == "bfloat16" else lambda x: x, solved)
+    results = attend(tensors, chunk, STORED[dtype], solved)
     sum((x * torch.tensor(c, dtype=torch.float32)).sum() for x, c in zip(results, cotangents, strict=True)).backward()
     answers = [*(x.detach() for x in results), *(x.grad for x in tensors)]
     expected = linear_attention(*bounded(arrays), scale=1.0)
@@ -110,6 +134,15 @@ def test_chunks_stay_within_the_bound(dtype: str, d_g: int, decays: str, chunk: 
     for seed in range(4):
         top = 1.97 if dtype == "float32" else 1.0
         assert max(shares(seed, decays, dtype, d_g, chunk, solve, top)) <= 1, seed
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0**-9])
+@pytest.mark.parametrize("d_g", [1, 4])
+@pytest.mark.parametrize("decays", DECAYS)
+def test_chunks_of_subnormal_operands_stay_within_the_bound(d_g: int, decays: str, size: float) -> None:
+    """Behind strong decays and at small sizes operands lie below 2**-14, and below 2**-24 they are 0."""
+    for seed, chunk in zip(range(4), (16, 64, 64, 16), strict=True):
+        assert max(shares(seed, decays, "float16", d_g, chunk, solve, size=size)) <= 1, seed
 
 
 def test_an_inverse_by_doubling_does_not() -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..specification.formats import Arithmetic
+from .stored_operands import Stored
 
 Pair = tuple[np.ndarray, np.ndarray]  # values and their errors
 
@@ -25,22 +26,33 @@ class Operands(NamedTuple):
     g: Pair | None
     beta: Pair | None
     state: Pair
+    steps: np.ndarray | None = None  # what v has been multiplied by
+    scale: float = 1.0  # what the reads will be multiplied by
+
+    @property
+    def unscaled(self) -> float:
+        """By how much an error in a scaled query, or one in a query without its scale, may be larger than in the other."""
+        return max(abs(self.scale), 1 / abs(self.scale)) if self.scale else 1.0
 
 
 @dataclass(frozen=True)
 class Errors:
-    """The units of the errors: those of the computation, of operands that may be stored in 16 bits, and of flushed numbers."""
+    """The units of the errors: of the computation, of operands stored in 16 bits, and of flushed and subnormal numbers."""
 
     u: float
     w: float
     flushed: float
+    quantum: float = 0.0  # of the storing of an operand, twice
 
     @staticmethod
     def of(arithmetic: Arithmetic) -> Errors:
         """Where the result of every step may be stored in 16 bits, that is the rounding of every step."""
         narrow, of_steps = arithmetic.rounded_storage, arithmetic.step_storage
-        w, lost = 0.0 if narrow is None else narrow.u, 64 * arithmetic.compute.tiny
-        return Errors(arithmetic.compute.u, w, lost) if of_steps is None else Errors(of_steps.u, w, 64 * of_steps.quantum + lost)
+        w, quantum = (0.0, 0.0) if narrow is None else (narrow.u, 2 * narrow.flush)
+        u, lost = arithmetic.compute.u, 64 * arithmetic.compute.tiny
+        if of_steps is not None:
+            u, lost = of_steps.u, 64 * of_steps.quantum + lost
+        return Errors(u, w, lost, quantum)
 
     def psi(self, d: int) -> float:
         """Return the error of a sum of d products, in units of the sum of their sizes."""
@@ -82,6 +94,7 @@ class Forward:
     def __init__(self, operands: Operands, arithmetic: Arithmetic):
         self.operands, self.errors = operands, Errors.of(arithmetic)
         self.state, self.error = operands.state[0], column_lengths(operands.state[1])
+        self.stored = Stored(operands, self.errors.quantum)
         self.total = np.zeros(1)  # the sums of the sizes of the logarithms of decays over the call
         if operands.g is not None:
             g = operands.g[0]
@@ -97,8 +110,8 @@ class Forward:
             of_decay = e.u * (2 + 5 * self.total) + np.expm1(operands.g[1][..., t, :])
             decayed = decays[..., None] * self.state
         kept = np.max(decays, axis=-1, keepdims=True)
-        before = kept * before + column_lengths(of_decay[..., None] * decayed)
-        before = before + e.flushed * (1 + column_lengths(self.state))
+        before = kept * (before - self.stored.lost) + column_lengths(of_decay[..., None] * decayed)
+        before = before + e.flushed * (1 + column_lengths(self.state)) + self.stored.lost
         size = norm(k) + norm(dk)
         b, r, of_r = None, None, None
         db: np.ndarray | float = 0.0
@@ -110,11 +123,14 @@ class Forward:
             r = v - read(k, decayed)
             of_read = e.psi(k.shape[-1]) * read(np.abs(k), np.abs(decayed)) + read(dk, np.abs(decayed))
             of_r = size * before + of_read + (2 * e.u + 2 * e.w) * (np.abs(v) + np.abs(r)) + dv
-            row, of_row = b * r, (b + db) * of_r + db * np.abs(r)
+            of_r = of_r + self.stored.of_read(np.abs(k) + dk)
+            row, of_row = b * r, (b + db) * of_r + db * np.abs(r) + self.stored.of_product()
             inside = of_read + 4 * e.u * np.abs(r) + 2 * e.w * (np.abs(v) + 2 * np.abs(r)) + dv
             own = (b + db) * size * inside + (b * norm(dk) + db * size) * np.abs(r)
         self.state = decayed + k[..., :, None] * row[..., None, :]
-        self.error = before + 2 * e.u * column_lengths(self.state) + own
+        self.error = before - self.stored.lost + 2 * e.u * column_lengths(self.state) + own
+        self.stored.write(np.abs(k) + dk, np.abs(v) + dv, np.abs(row) + of_row, None if b is None else b + db, t)
+        self.error = self.error + self.stored.lost
         return Token(
             q, dq, k, dk, size, decays, kept, of_decay, decayed, before, row, of_row, self.state, self.error, b, db, r, of_r
         )
@@ -129,7 +145,7 @@ def recurrence_errors(operands: Operands, arithmetic: Arithmetic) -> Pair:
         outs.append(read(token.q, token.after))
         of_out = (norm(token.q) + norm(token.dq)) * token.error
         of_out = of_out + read(e.psi(d_k) * np.abs(token.q) + token.dq, np.abs(token.after))
-        errors.append(of_out + e.flushed)
+        errors.append(of_out + forward.stored.of_out(np.abs(token.q) + token.dq) + e.flushed)
     of_state = np.broadcast_to(forward.error[..., None, :], forward.state.shape)
     rows, of_rows = ([*(x[..., None, :] for x in part), last] for part, last in ((outs, forward.state), (errors, of_state)))
     return np.concatenate(rows, axis=-2), np.concatenate(of_rows, axis=-2)

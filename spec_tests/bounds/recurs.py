@@ -18,19 +18,26 @@ class Recurs:
     arithmetic: Arithmetic
     store: Any  # the methods of `Bounded`
 
-    def recur(self, q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any) -> Any:
+    def recur(self, *operands: Any) -> Any:
         """Return the outs of all tokens and the last state behind them: see `reference_numpy._recurrence`."""
         with ignored_float_errors():
-            operands = Operands(*(_split(x, type(self)) for x in (q, k, v, g, beta, state)))  # type: ignore[arg-type]
-            pair = recurrence_errors(operands, self.arithmetic)
+            pair = recurrence_errors(_operands(operands, type(self)), self.arithmetic)
             return self.store(*pair, self.arithmetic.compute, 0.0)
 
-    def recur_vjp(self, cotangent: Any, q: Any, k: Any, v: Any, g: Any, beta: Any, state: Any) -> list[Any]:
+    def recur_vjp(self, cotangent: Any, *operands: Any) -> list[Any]:
         """Return the gradients of the six arrays: see `reference_numpy._recurrence`."""
         with ignored_float_errors():
-            of_rows, *given = (_split(x, type(self)) for x in (cotangent, q, k, v, g, beta, state))
-            pairs = gradient_errors(of_rows, Operands(*given), self.arithmetic)  # type: ignore[arg-type]
+            of_rows, given = _split(cotangent, type(self)), _operands(operands, type(self))
+            pairs = gradient_errors(of_rows, given, self.arithmetic)  # type: ignore[arg-type]
             return [None if pair is None else self.store(*pair, self.arithmetic.compute, 0.0) for pair in pairs]
+
+
+def _operands(operands: tuple[Any, ...], kind: type[Any]) -> Operands:
+    """Return the arrays of the recurrence with their errors, and what stands before v and the reads."""
+    arrays, (steps, scale) = operands[:6], (x.value if isinstance(x, kind) else x for x in operands[6:])
+    steps = None if steps is None else np.asarray(steps)
+    q, k, v, g, beta, state = (_split(x, kind) for x in arrays)
+    return Operands(q, k, v, g, beta, state, steps, float(scale))  # type: ignore[arg-type]
 
 
 def _split(x: Any, kind: type[Any]) -> Pair | None:

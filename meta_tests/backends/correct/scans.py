@@ -48,3 +48,50 @@ class AllPairsOfTokens:
             y = y + np.exp2(total)[..., None] * (c @ np.swapaxes(state, -1, -2).astype(x.dtype))
             after = after + np.exp2(total[..., -1, None, None] if n else x.dtype.type(0)) * state.astype(x.dtype)
         return finished(y, x, d, z, dtype), after
+
+
+class ChunksOfNarrowOperands:
+    """Chunks of 32 tokens, every operand of a product in the dtype of x, where small numbers keep few digits."""
+
+    framework = "numpy"
+    dtypes = ("float32", "float16")
+
+    def mamba2_scan(self, x, dt, a, b, c, d=None, z=None, dt_bias=None, state=None, *, dt_softplus=False, dt_limit=LIMITS):
+        dtype, n = x.dtype, x.shape[-2]
+        x, steps, b, c = prepared(x, dt, b, c, dt_bias, dt_softplus, dt_limit)
+        state = np.zeros((*x.shape[:-2], x.shape[-1], b.shape[-1]), x.dtype) if state is None else state.astype(x.dtype)
+        decays, outs = steps * a[:, None].astype(x.dtype), np.zeros_like(x)
+        for start in range(0, n, 32):
+            own = slice(start, start + 32)
+            outs[..., own, :], state = self.chunk(
+                dtype, x[..., own, :], steps[..., own], decays[..., own], b[..., own, :], c[..., own, :], state
+            )
+        return finished(outs, x, d, z, dtype), state
+
+    def chunk(self, dtype, x, steps, decays, b, c, state):
+        """Return the outs of a chunk and the state behind it."""
+        total, earlier = np.cumsum(decays, axis=-1, dtype=x.dtype), np.tril(np.ones((x.shape[-2],) * 2, bool))
+        between = np.exp(np.where(earlier, total[..., :, None] - total[..., None, :], -np.inf))
+        stepped, written = self.stepped(steps, x)
+        scores, written = cast((c @ np.swapaxes(b, -1, -2)) * between * stepped[..., None, :], dtype), cast(written, dtype)
+        read = cast(c * np.exp(total)[..., None], dtype) @ np.swapaxes(cast(state, dtype), -1, -2)
+        left = cast(b * (stepped * np.exp(total[..., -1:] - total))[..., None], dtype)
+        return scores @ written + read, np.exp(total[..., -1])[..., None, None] * state + np.swapaxes(written, -1, -2) @ left
+
+    @staticmethod
+    def stepped(steps, x):
+        """Return what scores and keys are multiplied by, and what they multiply."""
+        return np.ones_like(steps), steps[..., None] * x
+
+
+class ChunksWithStepsInScores(ChunksOfNarrowOperands):
+    """The same; the steps multiply the scores and the keys, as in mamba_ssm, and not the inputs."""
+
+    @staticmethod
+    def stepped(steps, x):
+        return steps, x
+
+
+def cast(x, dtype):
+    """Store an operand, and read it as it was."""
+    return x.astype(dtype).astype(x.dtype)
