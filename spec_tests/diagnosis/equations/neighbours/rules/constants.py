@@ -89,6 +89,8 @@ def _divided_by_an_integer(place: Place) -> Iterator[Any]:
         if isinstance(node, ast.Name | ast.Call) and (seen := place.trace.get(node)) is not None and seen.kind == "integer"
     }
     for n in found.values():
+        if any(node is place.node for node in ast.walk(n)):
+            continue  # it would be divided by itself, without end
         yield fill("x / n", x=place.node, n=n)
         yield fill("x * n", x=place.node, n=n)
 

@@ -38,6 +38,25 @@ def reduction_over_a_part(place: Place) -> Iterator[Any]:
             yield ast.Call(node.func, [fill(part, x=node.args[0], a=axis), *node.args[1:]], node.keywords)
 
 
+@rule(ast.Call)
+def size_after_reduction(place: Place) -> Iterator[Any]:
+    """The size is taken of the largest or smallest number, where the largest of the sizes counts."""
+    node = place.node
+    for i, sizes in enumerate(node.args):
+        if name_of(sizes) != "abs" or len(sizes.args) != 1:
+            continue
+        arguments = [*node.args[:i], sizes.args[0], *node.args[i + 1 :]]
+        smallest = ast.Name("smallest", ast.Load())
+        if name_of(node) == "max" and _axis_of(node) is not None:
+            functions = [(node.func, arguments), (smallest, arguments)]
+        else:  # the reduction is an argument, as of a function that reduces blocks
+            largest = [j for j, x in enumerate(arguments) if isinstance(x, ast.Attribute) and x.attr == "max"]
+            changed = [(node.func, [*arguments[:j], smallest, *arguments[j + 1 :]]) for j in largest]
+            functions = [(node.func, arguments), *changed] if largest else []
+        for function, given in functions:
+            yield fill("np.abs(y)", y=ast.Call(function, given, node.keywords))
+
+
 @rule(ast.Call, cost=1.5)
 def maximum_so_far(place: Place) -> Iterator[Any]:
     """A maximum is that of the blocks that came so far, without a correction when it grows."""
