@@ -7,32 +7,13 @@ by sums alone. Taken element by element, it would grow exponentially with the nu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..specification.formats import Arithmetic
+from .recurrence_operands import Operands, Pair
 from .stored_operands import Stored
-
-Pair = tuple[np.ndarray, np.ndarray]  # values and their errors
-
-
-class Operands(NamedTuple):
-    """The arrays of the recurrence, each with its errors."""
-
-    q: Pair
-    k: Pair
-    v: Pair
-    g: Pair | None
-    beta: Pair | None
-    state: Pair
-    steps: np.ndarray | None = None  # what v has been multiplied by
-    scale: float = 1.0  # what the reads will be multiplied by
-
-    @property
-    def unscaled(self) -> float:
-        """By how much an error in a scaled query, or one in a query without its scale, may be larger than in the other."""
-        return max(abs(self.scale), 1 / abs(self.scale)) if self.scale else 1.0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..specification.formats import Arithmetic
-from .recurrence import Forward, Operands, Pair, Token, column_lengths, norm, read
+from .recurrence import Forward, Token, column_lengths, norm, read
+from .recurrence_operands import Operands, Pair
 from .stored_operands import StoredBack
 
 Gradients = list[Pair | None]  # of q, k, v, g, beta and the state

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic
-from .recurrence import Operands, Pair, recurrence_errors
+from .recurrence import recurrence_errors
+from .recurrence_operands import Operands, Pair
 from .recurrence_vjp import gradient_errors
 
 

@@ -6,12 +6,9 @@ A chunk stores products of decays with keys, queries and scores, so that nothing
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from .recurrence import Operands
+from .recurrence_operands import Operands
 
 
 class Stored:
