@@ -58,7 +58,7 @@ def soft_target_cross_entropy(
         q = (1 - label_smoothing) * q + label_smoothing / z.shape[-1]
     if weight is not None:
         q = float64(weight) * q
-    terms, every = q * (logsumexp(z, axis=-1)[:, None] - z), np.full(len(z), True)
+    terms, every = q * (logsumexp(z, axis=-1)[:, None] - z), np.full(z.shape[0], True)
     loss = np.sum(terms, axis=-1)
     if reduction == "none":
         return np.reshape(loss, shape)

@@ -40,7 +40,7 @@ def softplus_always(*arrays: Any, dt_softplus: bool = False, dt_limit: Any = UNL
     return mamba2_scan(*arrays, dt_softplus=True, dt_limit=dt_limit, **named)
 
 
-@deviation("reference", "bias_is_added")
+@deviation("reference")
 def bias_after_softplus(*arrays: Any, dt_softplus: bool = False, dt_limit: Any = UNLIMITED, **named: Any) -> Any:
     """dt_bias is added after softplus.
 

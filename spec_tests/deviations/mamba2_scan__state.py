@@ -78,7 +78,7 @@ def no_tokens_empty_the_state(*arrays: Any, **options: Any) -> Any:
     return out, after if given.x.shape[-2] else 0.0 * after
 
 
-@deviation("reference", "is_linear_attention")
+@deviation("reference")
 def square_state_transposed(*arrays: Any, **options: Any) -> Any:
     """the new state is that of the recurrence of keys, (s, p), where its shape does not tell: it is the transpose.
 
