@@ -40,6 +40,7 @@ def grouped_query_attention_vjp(
 
     Two query heads that share one head of a single key:
 
+    >>> import numpy as np
     >>> grouped_query_attention_vjp([[[1.0]], [[2.0]]], np.ones((2, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1, 1)))[2]
     array([[[3.]]])
     """

@@ -136,3 +136,26 @@ def chunk_ends_the_gradient(
     first = linear_attention_vjp((own, None), q, k, v, g, beta, state, **options)
     joined = [np.concatenate([x[..., :1, :], y[..., 1:, :]], axis=-2) for x, y in zip(first[:3], found[:3], strict=True)]
     return *joined, *found[3:]
+
+
+@deviation("packed_is_one_by_one")
+def gradients_of_the_last_member_dropped(
+    cotangent: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any = None,
+    beta: Any = None,
+    state: Any = None,
+    cu_seqlens: Any = None,
+    **options: Any,
+) -> Any:
+    """the last of several packed sequences gets no gradient of its queries.
+
+    Shows: two members. Hides: one, and no cu_seqlens.
+    """
+    dq, *others = linear_attention_vjp(cotangent, q, k, v, g, beta, state, cu_seqlens, **options)
+    if cu_seqlens is None or len(cu_seqlens) < 3:
+        return dq, *others
+    is_computed = np.arange(v.shape[-2])[:, None] < int(np.asarray(cu_seqlens)[-2])
+    return np.where(is_computed, dq, 0.0), *others

@@ -155,5 +155,5 @@ declaration = Declaration(
     wide_arguments=("a", "d", "dt_bias", "state"),
     updates=("state",),
     short=True,
-    linear=("x", "c", "state"),
+    linear=("x", "b", "c", "d", "state"),
 )

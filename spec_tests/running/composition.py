@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,13 @@ LENGTHS = (1, 2, 3, 7, 17, 33, 65, 5, 16, 64)  # tokens of an example
 MAX_CALLS = 6  # beside the wrong one, which a cause must explain
 FURTHER = 5  # examples that are run after a wrong one, so that fewer causes explain all answers
 CUTS = ("whole", "token by token", "two", "three", "an empty call")
-LAWS = {
-    "reference": "All at once it is the composition of the equations",
-    "each_call": "Each call is the composition of the equations for the states that it was given",
-    "any_cut": "Calls that hand the states on, token by token too, give what one call gives",
-}
+LAWS = MappingProxyType(
+    {
+        "reference": "All at once it is the composition of the equations",
+        "each_call": "Each call is the composition of the equations for the states that it was given",
+        "any_cut": "Calls that hand the states on, token by token too, give what one call gives",
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ ON_DEMAND = (  # folders whose modules are imported only when needed
     "vectors",
 )  # fmt: skip
 AFTER_A_FAILURE = (  # modules that only a run with a failure imports
-    "report.failure", "report.reproduction", "report.script",
+    "report.failure", "report.reproduction", "report.script", "running.joints",
     "trials.asker", "trials.cause", "trials.cause_search", "trials.causes", "trials.failure", "trials.forward_result",
     "trials.new_cause", "trials.raising_region",
     "trials.circumstances", "trials.free_memory", "trials.repeated_call", "trials.settling", "trials.wrong_parts",
@@ -34,7 +34,13 @@ WITH_A_REPORT = (  # modules that only a run with --report imports
     "report.backend_results", "report.badge", "report.github_step", "report.page", "report.schema", "report.score",
     "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder", "running.resuming",
 )  # fmt: skip
-FOR_ONE_COMMAND = ("report.__main__", "running.check", "running.fresh_run", "running.listing")  # or for the functions of a test
+FOR_ONE_COMMAND = (
+    "report.__main__",
+    "running.check",
+    "running.composition",
+    "running.fresh_run",
+    "running.listing",
+)  # or for the functions of a test
 LEFT_OUT = frozenset((*AFTER_A_FAILURE, *WITH_A_REPORT, *FOR_ONE_COMMAND))
 EQUATIONS = "reference_numpy"
 SPECIFICATIONS = (f"{EQUATIONS}.", "spec_tests.operations.")
