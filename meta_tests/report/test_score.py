@@ -91,7 +91,9 @@ def gelu(x, *, approximate="none"):
 def test_a_refused_option_counts_unless_the_task_leaves_it_out(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(NUMPY + GELU_WITHOUT_TANH)
     options: dict[str, Any] = {"effort": "smoke", "seed": 5, "causes": False}
-    assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", **options).value < 0.6
+    refusing = spec_tests.score(str(tmp_path / "kernel.py"), "gelu", **options)
+    assert refusing.coverage < 0.6
+    assert refusing.value < 0.8
     assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", domain={"approximate": ["none"]}, **options).value == 1.0
 
 
