@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import inspect
@@ -94,13 +95,31 @@ def _choose_device(source: Any, framework: str, label: str) -> Any:
 def _find_stated_name(source: Any) -> str:
     """Return the name that the source states for the report, "" if it states none.
 
-    A file's global `name` may be left from a loop. It states nothing if it is no text, if it is no short line, or if it is the
-    name of a dtype or of something that the file defines, such as an operation.
+    A file's global `name` may be left from a loop. It states nothing if a loop of the file sets it, if it is no text, if it is no
+    short line, or if it is the name of a dtype or of something that the file defines, such as an operation.
     """
     name = getattr(source, "name", None)
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         return ""
-    return "" if name in DTYPES or hasattr(source, name) else name
+    return "" if name in DTYPES or hasattr(source, name) or _is_set_by_a_loop(source, "name") else name
+
+
+def _is_set_by_a_loop(source: Any, name: str) -> bool:
+    """Whether a loop at the top level of the module's file sets this global variable."""
+    path = source_file(source) if inspect.ismodule(source) else None
+    try:
+        statements = ast.parse(path.read_bytes()).body if path else []
+    except (OSError, SyntaxError, ValueError):
+        return False
+    while statements:
+        statement = statements.pop()
+        if isinstance(statement, ast.For):
+            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+            if any(node.id == name for node in stored):
+                return True
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            statements += [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt)]
+    return False
 
 
 def source_file(source: Any) -> Path | None:
