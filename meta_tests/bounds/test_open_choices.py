@@ -133,3 +133,24 @@ def test_the_nearest_choice_is_measured_by_the_allowed_error() -> None:
     assert_conforms(Result(operation.values(call, answer), call))
     with pytest.raises(Violation):
         assert_conforms(Result(operation.values(call, answer + np.array([0.0, 0.2], dtype=np.float16)), call))
+
+
+def select(scores: Any, k: int) -> Result:
+    """Return the result of a call of select_keys that the last keys answer."""
+    operation = Operation(specification("select_keys"), backend("numpy-cpu"), "float32", "exact")
+    scores = np.asarray(scores, dtype=float)
+    call = operation.call(scores, k=k)
+    last = np.broadcast_to(np.arange(scores.shape[-1])[-k:], (*scores.shape[:-1], k))
+    return Result(operation.values(call, last), call)
+
+
+def test_among_equal_scores_any_may_be_selected() -> None:
+    assert_conforms(select([[1.0, 2.0, 2.0], [0.0, 1.0, 2.0]], 1))
+    assert_conforms(select([1.0, 3.0, 3.0], 2))
+    with pytest.raises(Violation):
+        assert_conforms(select([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0]], 1))
+
+
+def test_equal_scores_that_are_all_selected_leave_nothing_open() -> None:
+    assert not np.any(select([1.0, 3.0, 3.0], 2).error)
+    assert not np.any(select([3.0, -np.inf, -np.inf], 2).error)

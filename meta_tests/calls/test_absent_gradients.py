@@ -13,6 +13,7 @@ from spec_tests.calls.gradient import Gradient
 from spec_tests.calls.violation import NotImplementedVariant, Violation
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
+from spec_tests.implementation.ways_of_calling import VJP
 from spec_tests.specification.registry import specification
 
 torch: Any = pytest.importorskip("torch")
@@ -50,6 +51,15 @@ def test_what_no_call_returns_is_not_implemented() -> None:
     assert answer(gradient, 3).shape == (3,)
     with pytest.raises(Violation, match="there is no gradient of weight"):
         answer(gradient, 6)
+
+
+def test_zeros_of_a_transform_do_not_show_a_gradient() -> None:
+    """torch.func.vjp returns zeros for an argument that the graph does not reach, where a backward pass returns nothing."""
+    gradient = gradient_of(lambda x: True)
+    call = gradient.call(np.zeros(3), np.linspace(-1.0, 2.0, 3), np.ones(3), eps=1e-3)
+    assert not gradient.values(call, gradient.run(call, gradient.native(call), VJP)).any()
+    with pytest.raises(NotImplementedVariant, match="carries no gradient of weight"):
+        answer(gradient, 3)
 
 
 def test_a_gradient_that_is_0_anyway_may_be_absent() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import spec_tests
@@ -90,11 +91,10 @@ def gelu(x, *, approximate="none"):
 @pytest.mark.rotating
 def test_a_refused_option_counts_unless_the_task_leaves_it_out(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(NUMPY + GELU_WITHOUT_TANH)
-    options: dict[str, Any] = {"effort": "smoke", "seed": 5, "causes": False}
-    refusing = spec_tests.score(str(tmp_path / "kernel.py"), "gelu", **options)
-    assert refusing.coverage < 0.6
-    assert refusing.value < 0.8
-    assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", domain={"approximate": ["none"]}, **options).value == 1.0
+    options: dict[str, Any] = {"effort": "smoke", "causes": False}
+    refusing = [spec_tests.score(str(tmp_path / "kernel.py"), "gelu", seed=seed, **options) for seed in range(4)]
+    assert np.mean([score.value for score in refusing]) < 0.6, "one seed may draw the default alone in many laws"
+    assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", domain={"approximate": ["none"]}, seed=0, **options).value == 1.0
 
 
 def test_a_dtype_of_the_task_that_is_lacking_counts_as_unanswered(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ by sums alone. Taken element by element, it would grow exponentially with the nu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..specification.formats import Arithmetic
+from .lengths import column_lengths, norm
 from .recurrence_operands import Operands, Pair
 from .stored_operands import Stored
 
@@ -130,23 +130,6 @@ def recurrence_errors(operands: Operands, arithmetic: Arithmetic) -> Pair:
     of_state = np.broadcast_to(forward.error[..., None, :], forward.state.shape)
     rows, of_rows = ([*(x[..., None, :] for x in part), last] for part, last in ((outs, forward.state), (errors, of_state)))
     return np.concatenate(rows, axis=-2), np.concatenate(of_rows, axis=-2)
-
-
-def column_lengths(x: np.ndarray) -> np.ndarray:
-    """Return the length of each column."""
-    return _lengths(x, -2)[..., 0, :]
-
-
-def norm(x: Any) -> np.ndarray:
-    """Return the length of each vector, with an axis for the columns of a state."""
-    return _lengths(np.asarray(x), -1)
-
-
-def _lengths(x: np.ndarray, axis: int) -> np.ndarray:
-    """Return lengths of vectors along an axis, which is kept. The squares of numbers below 1e-162 would be 0."""
-    largest = np.max(np.abs(x), axis=axis, keepdims=True, initial=0.0)
-    scale = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
-    return np.asarray(scale * np.sqrt(np.sum(np.square(x / scale), axis=axis, keepdims=True)))
 
 
 def read(x: np.ndarray, state: np.ndarray) -> np.ndarray:

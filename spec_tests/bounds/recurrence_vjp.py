@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..specification.formats import Arithmetic
-from .recurrence import Forward, Token, column_lengths, norm, read
+from .lengths import column_lengths, norm
+from .recurrence import Forward, Token, read
 from .recurrence_operands import Operands, Pair
 from .stored_operands import StoredBack
 

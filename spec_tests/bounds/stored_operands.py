@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .lengths import norm
 from .recurrence_operands import Operands
 
 
@@ -40,7 +41,7 @@ class Stored:
         """Go on by a token: its key, the row and their products are stored."""
         if not self.quantum:
             return
-        met, length = row, norm_of(key)
+        met, length = row, norm(key)
         if rate is not None:
             found = np.matmul(key[..., None, :], self.sizes)[..., 0, :]
             met = row + (1 + rate) * (value + found)
@@ -75,7 +76,7 @@ class StoredBack:
     def write(self, query: np.ndarray, out: np.ndarray) -> None:
         """Go back to a token: its query and the cotangent of its out are stored, with the scale or without it."""
         if self.quantum:
-            both = norm_of(query) + np.sqrt(query.shape[-1]) * (1 + out + self.quantum)
+            both = norm(query) + np.sqrt(query.shape[-1]) * (1 + out + self.quantum)
             self.lost = self.lost + self.quantum * self.unscaled * both
             self.queries, self.outs = self.queries + self.unscaled * query, self.outs + self.unscaled * out
             self.sizes = self.sizes + query[..., :, None] * out[..., None, :]
@@ -109,7 +110,7 @@ class StoredBack:
         of_row = lost + rate * self.of_read(key)
         found = np.matmul(key[..., None, :], self.sizes)[..., 0, :]
         self.rows = self.rows + (1 + rate) * found + row
-        self.lost = self.lost + norm_of(key) * of_row + self.quantum * np.sqrt(key.shape[-1]) * (1 + row)
+        self.lost = self.lost + norm(key) * of_row + self.quantum * np.sqrt(key.shape[-1]) * (1 + row)
         self.sizes = self.sizes + key[..., :, None] * row[..., None, :]
         return np.asarray(of_row)
 
@@ -137,11 +138,6 @@ class StoredBack:
         if not self.quantum:
             return np.zeros(1)
         return np.asarray(self.passed + self.quantum * np.sum(self.sizes + self.given.sizes, axis=-1))
-
-
-def norm_of(x: np.ndarray) -> np.ndarray:
-    """Return the length of each vector, with an axis for the columns of a state."""
-    return np.asarray(np.sqrt(np.sum(np.square(x), axis=-1, keepdims=True)))
 
 
 def _total(x: np.ndarray) -> np.ndarray:

@@ -276,7 +276,9 @@ class Call:
         if precision == "exact":
             with ignored_float_errors():
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
-            return Expectation(value.astype(np.float64), np.zeros(value.shape), self.storage)
+                is_open = op.spec.declaration.left_open(**self.named) if op.spec.declaration.left_open else False
+            error = np.where(np.broadcast_to(is_open, value.shape), np.inf, 0.0)
+            return Expectation(value.astype(np.float64), error, self.storage)
         if equation is not None and op.spec.declaration.bound:
             # The equation takes no real numbers, so that none can carry an error: use the relative error of the right equation.
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))

@@ -111,12 +111,20 @@ class Gradient(Operation):
         is_partial = any(x is None for _, x in leaves(call.arguments[0]))
         if absent and self.own and not is_partial:
             raise Violation(f"there is no gradient of {', '.join(absent)}")
-        self._has_gradient.update({_drop_indices(name): True for name, x in found.items() if x is not None})
+        self._note_gradients(found)
         arrays = [np.zeros(shapes[name]) if name in absent else self._array(name, found[name], shapes[name]) for name in names]
         gradients = call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays))
         if absent and not is_partial:
             self._refuse_absent(call, result, gradients, absent)
         return call.record(result, gradients)
+
+    def _note_gradients(self, found: dict[str, Any]) -> None:
+        """Note which arguments have a gradient. Zeros show none: torch.func.vjp returns zeros where there is none."""
+        framework = self.backend.framework
+        for path, x in found.items():
+            name = _drop_indices(path)
+            if self._has_gradient.get(name) is not True and framework.is_array(x) and np.any(framework.numpy(x) != 0):
+                self._has_gradient[name] = True
 
     def _refuse_absent(self, call: Call, result: Any, gradients: np.ndarray, absent: list[str]) -> None:
         """Raise an error if the equation does not allow gradients of 0 where there are none."""

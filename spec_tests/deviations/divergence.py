@@ -1,6 +1,7 @@
 """What goes wrong with divergence: the direction, the mixture, and which rows count."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,8 @@ def negated(student_logits: Any, teacher_logits: Any, targets: Any = None, **opt
     return -divergence(student_logits, teacher_logits, targets, **options)
 
 
-@deviation("reference")
-def arguments_of_kl_div_exchanged(
+def _of_a_mixture(
+    find_loss: Callable[..., Any],
     student_logits: Any,
     teacher_logits: Any,
     targets: Any = None,
@@ -75,42 +76,44 @@ def arguments_of_kl_div_exchanged(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Any:
+    """Return the divergence with another loss of the rows where 0 < beta < 1.
+
+    It takes the teacher's distribution and its logarithms, those of the student, and beta.
+    """
+    if double(beta) in (0.0, 1.0):
+        options: dict[str, Any] = {"beta": beta, "temperature": temperature, "reduction": reduction, "ignore_index": ignore_index}
+        return divergence(student_logits, teacher_logits, targets, **options)
+    loss = find_loss(*logarithms(teacher_logits, temperature), *logarithms(student_logits, temperature), float64(beta))
+    return _finish(loss, student_logits.shape[:-1], targets, ignore_index, reduction)
+
+
+@deviation("reference")
+def arguments_of_kl_div_exchanged(student_logits: Any, teacher_logits: Any, targets: Any = None, **options: Any) -> Any:
     """the mixture is taken for the target: KL(m‖p) and KL(m‖q) in place of KL(p‖m) and KL(q‖m), as if by the order of kl_div.
 
     Shows: 0 < beta < 1. Hides: beta = 0 and 1.
     """
-    if double(beta) in (0.0, 1.0):
-        options: dict[str, Any] = {"beta": beta, "temperature": temperature, "reduction": reduction, "ignore_index": ignore_index}
-        return divergence(student_logits, teacher_logits, targets, **options)
-    (_, student), (_, teacher) = (logarithms(x, temperature) for x in (student_logits, teacher_logits))
-    middle = mixed(student, teacher, float64(beta))
-    m = np.exp(middle)
-    loss = beta * mean_gap(m, middle, teacher) + (1 - beta) * mean_gap(m, middle, student)
-    return _finish(loss, student_logits.shape[:-1], targets, ignore_index, reduction)
+
+    def loss(p: Any, teacher: Any, q: Any, student: Any, beta: Any) -> Any:
+        middle = mixed(student, teacher, beta)
+        m = np.exp(middle)
+        return beta * mean_gap(m, middle, teacher) + (1 - beta) * mean_gap(m, middle, student)
+
+    return _of_a_mixture(loss, student_logits, teacher_logits, targets, **options)
 
 
 @deviation("reference")
-def mixture_of_logarithms(
-    student_logits: Any,
-    teacher_logits: Any,
-    targets: Any = None,
-    *,
-    beta: float = 0.0,
-    temperature: float = 1.0,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Any:
+def mixture_of_logarithms(student_logits: Any, teacher_logits: Any, targets: Any = None, **options: Any) -> Any:
     """the logarithms are mixed, not the probabilities: m = p^beta q^(1 − beta), whose sum is below 1.
 
     Shows: 0 < beta < 1. Hides: beta = 0 and 1.
     """
-    if double(beta) in (0.0, 1.0):
-        options: dict[str, Any] = {"beta": beta, "temperature": temperature, "reduction": reduction, "ignore_index": ignore_index}
-        return divergence(student_logits, teacher_logits, targets, **options)
-    (q, student), (p, teacher) = (logarithms(x, temperature) for x in (student_logits, teacher_logits))
-    middle = beta * teacher + (1 - beta) * student
-    loss = beta * mean_gap(p, teacher, middle) + (1 - beta) * mean_gap(q, student, middle)
-    return _finish(loss, student_logits.shape[:-1], targets, ignore_index, reduction)
+
+    def loss(p: Any, teacher: Any, q: Any, student: Any, beta: Any) -> Any:
+        middle = beta * teacher + (1 - beta) * student
+        return beta * mean_gap(p, teacher, middle) + (1 - beta) * mean_gap(q, student, middle)
+
+    return _of_a_mixture(loss, student_logits, teacher_logits, targets, **options)
 
 
 @deviation("reference", "equal_logits", "exchange")

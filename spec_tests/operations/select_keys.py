@@ -18,6 +18,15 @@ def arrange(results: list[np.ndarray]) -> list[np.ndarray]:
     return [np.sort(x, axis=-1) for x in results]
 
 
+def has_a_tie(scores: Any, k: int) -> Any:
+    """Return for each row whether equal scores stand at its last place, of which any may be selected."""
+    descending = -np.sort(-np.asarray(scores), axis=-1)
+    if k >= descending.shape[-1]:
+        return np.zeros((*descending.shape[:-1], 1), bool)
+    last, next_one = descending[..., k - 1 : k], descending[..., k : k + 1]
+    return np.isfinite(last) & (last == next_one)
+
+
 def draw_scores(draw: Draw, *, hidden: bool = True) -> np.ndarray:
     """Draw rows of different scores, and hide some of them: those behind a position, any, all or none."""
     m = draw.size("m", KEYS)
@@ -60,4 +69,5 @@ declaration = Declaration(
     results={"": INTEGER},
     arrange=arrange,
     short=True,
+    left_open=has_a_tie,
 )

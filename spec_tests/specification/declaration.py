@@ -78,6 +78,7 @@ class Declaration:
     open_questions: Mapping[str, Callable[[Any], Drawn]] = field(
         default_factory=dict
     )  # draws the call that decides each convention
+    left_open: Callable[..., Any] | None = None  # from the arguments by name: which elements of an exact result may be anything
     bound: Callable[..., Any] | None = None  # in place of the equation, which takes no real numbers that carry an error
     broadcasts: bool = False  # the axes of its batch broadcast, as an optional variant
     unbatched: bool = False  # the rows of a batch are not independent calls
