@@ -183,6 +183,8 @@ def test_numpy_has_bfloat16_through_ml_dtypes(tmp_path: Path) -> None:
         ('name = "my kernels"', "my kernels"),
         ('for name in ("gelu", "relu"): globals()[name] = globals()[name]', "mine"),
         ('for name in ("float64", "float32"): pass', "mine"),
+        ('for name in ("weights.txt", "codes.txt"): pass', "mine"),
+        ('if True:\n    for path in ("weights.txt",):\n        name = path', "mine"),
         ("name = 3", "mine"),
         ("name = None", "mine"),
         ('name = ""', "mine"),
