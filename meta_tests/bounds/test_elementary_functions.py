@@ -18,7 +18,11 @@ from reference_numpy._marks import beside_one, logistic, normal_cdf
 from reference_numpy.gelu import gelu
 from reference_numpy.silu import silu
 from spec_tests.bounds.bounded import Bounded
+from spec_tests.calls.gradient import Gradient
 from spec_tests.specification.formats import FORMATS, Arithmetic
+from spec_tests.specification.registry import specification
+
+from ..support.in_process import backend
 
 FLOAT32 = FORMATS["float32"]
 FUSED = Arithmetic("fused", FLOAT32)
@@ -250,3 +254,17 @@ def test_beside_one_adds_to_no_other_bound() -> None:
     assert np.all(marked.error < 16 * FLOAT32.u)
     users = {path.stem for path in Path(reference_numpy.__file__).parent.glob("*.py") if "beside_one(" in path.read_text()}
     assert users == {"_marks", "gelu", "gelu_vjp"}
+
+
+@pytest.mark.parametrize("gap", [744.5, 745.0])
+def test_an_exponential_that_underflows_may_be_the_smallest_number(gap: float) -> None:
+    """The equation shifts its exponent, and gets 0 where code of float64 gets a subnormal number. -inf still gives exactly 0."""
+    operation = Gradient(specification("token_log_probs_vjp"), backend("numpy-cpu"), "float64", "fused")
+    logits, p = np.array([0.0, -gap, -np.inf]), np.exp(-gap)
+    call = operation.call((np.array(1.0), np.array(1.0)), logits, np.array(0), wrt="logits")
+    expectation = call.expectation("fused")
+    answer = np.array([-p * gap, p * (gap - 1), 0.0])
+    assert p > 0
+    assert np.exp(-gap - 1) == 0
+    assert np.all(expectation.accepts(answer)), (expectation.value, expectation.error)
+    assert expectation.error[2] == 0

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..specification.formats import Arithmetic, Format
+from ..specification.formats import FORMATS, Arithmetic, Format
 
 MAX_ERROR_ULPS = MappingProxyType(
     {"divide": 2.5, "sqrt": 3, "exp": 3, "log": 3, "sin": 4, "cos": 4, "tanh": 5, "power": 16, "erf": 16}
@@ -53,8 +53,13 @@ def _absolute_error(name: str) -> Callable[..., Any]:
 
 
 def _exp_error(z: Any, x: Any, *, f: Format) -> Any:
-    """Return (6 + 4|x|) z, but no error at 0: every standard of elementary functions requires exp(0) to be exactly 1."""
-    return np.where(x == 0, 0.0, (ROUNDINGS["exp"] + 4 * np.where(np.isinf(x), 0.0, np.abs(x))) * z)
+    """Return (6 + 4|x|) z, but no error at 0: every standard of elementary functions requires exp(0) to be exactly 1.
+
+    A z that is 0 in float64 may be its smallest number in code of float64 that rounds x otherwise, or that shifts it.
+    """
+    finite = np.isfinite(x)
+    size = np.where(x == 0, 0.0, (ROUNDINGS["exp"] + 4 * np.where(finite, np.abs(x), 0.0)) * z)
+    return np.where(finite & (z == 0), f.quantum / f.u, size) if f.precision >= FORMATS["float64"].precision else size
 
 
 def _power_error(z: Any, base: Any, exponent: Any, *, f: Format) -> Any:
