@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference_numpy.token_log_probs import token_log_probs
 from spec_tests.diagnosis.equations.search import search_equation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import try_fit
@@ -89,3 +90,18 @@ def test_an_equation_explains_nan_only_if_finite_answers_speak_for_it(wholly: bo
     )
     calls = answers("rms_norm", lambda x, weight, *, eps: undefined(x, weight, eps=eps), arguments)
     assert (try_fit(candidate, calls, []) is not None) == is_named
+
+
+@pytest.mark.parametrize(("count", "is_named"), [(1, False), (2, True)])
+def test_the_nans_of_one_call_name_no_equation(count: int, is_named: bool) -> None:
+    """Slips that have nothing in common may give them. Those of several calls have more in common."""
+
+    def times_zero(logits: Any, targets: Any, *, temperature: float = 1.0) -> Any:
+        log_probs, entropy = token_log_probs(logits, targets, temperature=temperature)
+        return log_probs, np.where(np.any(logits == -np.inf, axis=-1), np.nan, entropy)
+
+    removed = [np.array([0.5, -np.inf]), np.array([0.25, -np.inf, 1.5, -1.0])][:count]
+    rows = [*removed, *(RANDOM.normal(size=size) for size in (2, 2, 3, 3, 4, 5))]
+    evidence = Evidence.gather(answers("token_log_probs", times_zero, [((row, np.int64(0)), {}) for row in rows]))
+    assert len(evidence.wrong) == count
+    assert (search_equation(evidence, budget=budget_for(evidence, share=4.0)) is not None) == is_named

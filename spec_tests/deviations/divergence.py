@@ -102,6 +102,36 @@ def arguments_of_kl_div_exchanged(student_logits: Any, teacher_logits: Any, targ
     return _of_a_mixture(loss, student_logits, teacher_logits, targets, **options)
 
 
+@deviation("reference", seen=("https://github.com/huggingface/trl/pull/3043",))
+def mixture_turned_around(student_logits: Any, teacher_logits: Any, targets: Any = None, **options: Any) -> Any:
+    """the mixture has the share beta of the student, m = beta q + (1 − beta) p, while the divergences keep their weights.
+
+    Shows: 0 < beta < 1 other than ½. Hides: beta = 0, ½ and 1.
+    """
+
+    def loss(p: Any, teacher: Any, q: Any, student: Any, beta: Any) -> Any:
+        middle = mixed(teacher, student, beta)
+        return beta * mean_gap(p, teacher, middle) + (1 - beta) * mean_gap(q, student, middle)
+
+    return _of_a_mixture(loss, student_logits, teacher_logits, targets, **options)
+
+
+@deviation("reference", seen=("https://github.com/modelscope/ms-swift/pull/10213",))
+def divergences_with_the_weights_of_the_other(
+    student_logits: Any, teacher_logits: Any, targets: Any = None, **options: Any
+) -> Any:
+    """the divergences exchange their weights, (1 − beta) KL(p‖m) + beta KL(q‖m), while the mixture keeps its own.
+
+    Shows: 0 < beta < 1 other than ½. Hides: beta = 0, ½ and 1.
+    """
+
+    def loss(p: Any, teacher: Any, q: Any, student: Any, beta: Any) -> Any:
+        middle = mixed(student, teacher, beta)
+        return (1 - beta) * mean_gap(p, teacher, middle) + beta * mean_gap(q, student, middle)
+
+    return _of_a_mixture(loss, student_logits, teacher_logits, targets, **options)
+
+
 @deviation("reference")
 def mixture_of_logarithms(student_logits: Any, teacher_logits: Any, targets: Any = None, **options: Any) -> Any:
     """the logarithms are mixed, not the probabilities: m = p^beta q^(1 − beta), whose sum is below 1.

@@ -180,6 +180,24 @@ def leave_one_out_ignored(rewards: Any, *, group_size: int, baseline: str = "mea
     return group_advantages(rewards, group_size=group_size, **options)
 
 
+@deviation("reference", seen=("https://github.com/NVIDIA-NeMo/RL/issues/1518",))
+def deviation_of_the_others(
+    rewards: Any, *, group_size: int, normalize: str = "std", baseline: str = "mean", eps: float = 1e-6
+) -> Any:
+    """with "leave-one-out" the deviation under "std" is that of the others, too, which is 0 where these are equal.
+
+    Shows: "leave-one-out" and "std" in groups of three or more. Hides: the other options; groups of two.
+    """
+    if baseline != "leave-one-out" or normalize != "std" or group_size < 3:
+        return group_advantages(rewards, group_size=group_size, normalize=normalize, baseline=baseline, eps=eps)
+    groups = _as_groups(rewards, group_size)
+    mean = (np.sum(groups, axis=-1, keepdims=True) - groups) / (group_size - 1)
+    apart = np.reshape(groups, (-1, 1, group_size)) - np.reshape(mean, (-1, group_size, 1))
+    squares = np.where(np.eye(group_size, dtype=bool), 0.0, np.square(apart))
+    deviation_of_them = np.sqrt(np.sum(squares, axis=-1) / (group_size - 2))
+    return np.reshape((groups - mean) / (deviation_of_them + eps), (-1,))
+
+
 @deviation("reference", "groups_sum_to_zero")
 def sum_of_the_others_over_all(
     rewards: Any, *, group_size: int, normalize: str = "std", baseline: str = "mean", eps: float = 1e-6

@@ -81,6 +81,16 @@ def mean_of_means(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **op
     return policy_loss(log_probs, advantages, mask, *arrays, **{**options, "reduction": changed} if changed else options)
 
 
+@deviation("reference", seen=("https://github.com/verl-project/verl/issues/1233",))
+def sums_divided_by_their_lengths(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
+    """seq-mean-token-sum divides the sum of a sequence by the number of its tokens: it is seq-mean-token-mean.
+
+    Shows: seq-mean-token-sum. Hides: the other reductions, and sequences of one token.
+    """
+    changed = {"seq-mean-token-sum": "seq-mean-token-mean"}.get(with_defaults(options)["reduction"])
+    return policy_loss(log_probs, advantages, mask, *arrays, **{**options, "reduction": changed} if changed else options)
+
+
 @deviation("reference", "reductions", "parts_of_the_batch", seen=("https://github.com/huggingface/trl/pull/3138",))
 def mean_over_all_tokens(log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
     """seq-mean-token-mean is the mean over all tokens of the batch.

@@ -23,6 +23,32 @@ def not_renormalized(logits: Any, **options: Any) -> Any:
     return np.where(kept_by(logits, **options), tempered(logits, options.get("temperature", 1.0)), 0.0)
 
 
+def _divided_before(last: str, logits: Any, options: dict[str, Any]) -> Any:
+    """Return the probabilities, divided by the sum of what the filters without the last one keep."""
+    earlier = over(logits, options.get("temperature", 1.0), kept_by(logits, **{**options, last: None}))
+    return np.where(kept_by(logits, **options), earlier, 0.0)
+
+
+@deviation("reference", "probabilities_sum_to_one")
+def not_renormalized_after_min_p(logits: Any, **options: Any) -> Any:
+    """what is kept is divided by the sum of what top_k and top_p keep: what min_p leaves out then is still in this sum.
+
+    Shows: a min_p that leaves something out that the other filters keep. Hides: no min_p.
+    """
+    return _divided_before("min_p", logits, options)
+
+
+@deviation("reference", "probabilities_sum_to_one")
+def not_renormalized_after_top_p(logits: Any, **options: Any) -> Any:
+    """without min_p, what is kept is divided by the sum of what top_k keeps: what top_p leaves out then is still in this sum.
+
+    Shows: a top_p that leaves something out that top_k keeps. Hides: no top_p; min_p, after which there is another division.
+    """
+    if options.get("min_p") is not None and not is_zero(options["min_p"]):
+        return sampling_probabilities(logits, **options)
+    return _divided_before("top_p", logits, options)
+
+
 @deviation("reference", "ratios_of_what_is_kept")
 def normalized_by_a_softmax(logits: Any, **options: Any) -> Any:
     """the kept probabilities pass through a second softmax, in place of a division by their sum.

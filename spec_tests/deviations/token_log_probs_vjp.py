@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._acceptance import number
 from reference_numpy._marks import finite_or_zero, float64
 from reference_numpy.softmax import softmax
 from reference_numpy.token_log_probs_vjp import token_log_probs_vjp
@@ -79,6 +80,18 @@ def entropy_as_if_its_logarithms_were_constant(cotangent: Any, logits: Any, targ
         return dlogits, *others
     z = logits / temperature
     return dlogits - float64(cotangent[1])[..., None] * softmax(z, axis=-1) * finite_or_zero(z) / temperature, *others
+
+
+@deviation("reference")
+def infinity_times_zero(cotangent: Any, logits: Any, targets: Any, **options: Any) -> Any:
+    """a row with an entry of −inf is NaN: −inf times its probability 0 is hidden by torch.where in the entropy alone.
+
+    Shows: −inf, and a cotangent of the entropy. Hides: finite logits, and a loss of the log_probs alone.
+    """
+    dlogits, *others = token_log_probs_vjp(cotangent, logits, targets, **options)
+    if cotangent[1] is None:
+        return dlogits, *others
+    return np.where(np.any(number(logits) == -np.inf, axis=-1, keepdims=True), np.nan, dlogits), *others
 
 
 @deviation("reference")

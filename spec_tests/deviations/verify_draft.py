@@ -1,6 +1,5 @@
 """What goes wrong with verify_draft: the test of a token, the residual, and what is counted."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,42 +8,7 @@ from reference_numpy._acceptance import inverse, number
 from reference_numpy.verify_draft import verify_draft
 
 from . import deviation
-
-
-def _drafted(draft_tokens: Any, draft_probabilities: Any, target_probabilities: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tokens as one-hot rows, and the distributions of the draft and of the target."""
-    p = number(target_probabilities)
-    one_hot = np.where(np.asarray(draft_tokens)[..., None] == np.arange(p.shape[-1]), 1.0, 0.0)
-    return one_hot, one_hot if draft_probabilities is None else number(draft_probabilities), p
-
-
-def _weighted(
-    arrays: tuple[Any, ...],
-    weigh: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    accepts: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None,
-    *,
-    scales: bool = True,
-) -> Any:
-    """Return the results with another residual, made of p and q, or another test, made of p(x), q(x) and u."""
-    tokens, draft, target, uniforms, final = arrays
-    one_hot, q, p = _drafted(tokens, draft, target)
-    x, u, end = np.asarray(tokens), number(uniforms), number(final)
-    b, n = x.shape
-    accepts = accepts or (lambda p, q, u: u * q < p)
-    held = accepts(np.sum(p[:, :n] * one_hot, axis=-1), np.sum(q * one_hot, axis=-1), u)
-    r = np.sum(np.cumprod(held, axis=-1), axis=-1)
-    rows, places = np.arange(b), np.arange(n + 1)
-    of_draft = np.concatenate([q, np.zeros((b, 1, p.shape[-1]))], axis=1)[rows, r]
-    weights = np.where((r < n)[:, None], weigh(p[rows, r], of_draft), p[rows, r])
-    total = np.where(r < n, np.sum(weights, axis=-1), 1.0)
-    weights = np.where((total > 0)[:, None], weights, p[rows, r])
-    token = inverse(weights, end * np.where(scales & (total > 0), total, 1.0))[0]
-    padded = np.concatenate([x, np.zeros((b, 1), dtype=x.dtype)], axis=1)
-    return np.where(places < r[:, None], padded, np.where(places == r[:, None], token[:, None], -1)), r
-
-
-def _residual(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    return np.maximum(p - q, 0.0)
+from ._drafts import drafted, verify_by
 
 
 @deviation("what_the_target_forbids_is_rejected", seen=("https://github.com/sgl-project/sglang/issues/35771",))
@@ -53,7 +17,7 @@ def accepted_at_equality(*arrays: Any) -> Any:
 
     Shows: p = 0 beside u = 0 or q = 0. Hides: p > 0.
     """
-    return _weighted(arrays, _residual, lambda p, q, u: u * q <= p)
+    return verify_by(arrays, accepts=lambda p, q, u: u * q <= p)
 
 
 @deviation("reference", "losslessness")
@@ -62,7 +26,7 @@ def drawn_from_the_target(*arrays: Any) -> Any:
 
     Shows: a rejection. Hides: drafts that are accepted whole.
     """
-    return _weighted(arrays, lambda p, q: p)
+    return verify_by(arrays, lambda p, q: p)
 
 
 @deviation("reference", "losslessness")
@@ -71,7 +35,7 @@ def residual_turned_around(*arrays: Any) -> Any:
 
     Shows: a rejection. Hides: drafts that are accepted whole.
     """
-    return _weighted(arrays, lambda p, q: np.maximum(q - p, 0.0))
+    return verify_by(arrays, lambda p, q: np.maximum(q - p, 0.0))
 
 
 @deviation("reference", "losslessness")
@@ -80,7 +44,7 @@ def residual_of_both_signs(*arrays: Any) -> Any:
 
     Shows: a rejection. Hides: drafts that are accepted whole.
     """
-    return _weighted(arrays, lambda p, q: np.abs(p - q))
+    return verify_by(arrays, lambda p, q: np.abs(p - q))
 
 
 @deviation("reference", "losslessness")
@@ -89,7 +53,7 @@ def residual_not_normalized(*arrays: Any) -> Any:
 
     Shows: a rejection. Hides: a draft and a target without common tokens.
     """
-    return _weighted(arrays, _residual, scales=False)
+    return verify_by(arrays, scales=False)
 
 
 @deviation("reference", "losslessness")
@@ -98,7 +62,18 @@ def ratio_turned_around(*arrays: Any) -> Any:
 
     Shows: tokens of which draft and target have different probabilities. Hides: a draft like the target.
     """
-    return _weighted(arrays, _residual, lambda p, q, u: (u * p < q) & (p > 0))
+    return verify_by(arrays, accepts=lambda p, q, u: (u * p < q) & (p > 0))
+
+
+@deviation("reference")
+def typical_acceptance(*arrays: Any) -> Any:
+    """a token is accepted if the target has more of it than min(0.09, 0.3 e^−entropy), as in Medusa, whatever the uniform.
+
+    Shows: tokens of any probabilities. Hides: targets of one token.
+    """
+    p = number(arrays[2])[:, : np.shape(arrays[0])[1]]
+    entropy = -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
+    return verify_by(arrays, accepts=lambda p, q, u: p > np.minimum(0.09, 0.3 * np.exp(-entropy)))
 
 
 @deviation("reference", "losslessness", "a_draft_without_probabilities")
@@ -107,7 +82,7 @@ def accepted_without_a_uniform(*arrays: Any) -> Any:
 
     Shows: 0 < p < q. Hides: uniforms near 1.
     """
-    return _weighted(arrays, _residual, lambda p, q, u: (p >= q) & (p > 0))
+    return verify_by(arrays, accepts=lambda p, q, u: (p >= q) & (p > 0))
 
 
 @deviation(
@@ -126,7 +101,7 @@ def accepted_if_two_draws_agree(
     x, p = np.asarray(draft_tokens), number(target_probabilities)
     agrees = inverse(p[:, : x.shape[1]], number(uniforms))[0] == x
     arrays = (draft_tokens, draft_probabilities, target_probabilities, uniforms, final_uniforms)
-    return _weighted(arrays, _residual, lambda p, q, u: agrees)
+    return verify_by(arrays, accepts=lambda p, q, u: agrees)
 
 
 @deviation("reference", "what_comes_after_a_rejection_does_not_show")
@@ -136,7 +111,7 @@ def counted_after_the_rejection(*arrays: Any) -> Any:
     Shows: a token that passes after one that does not. Hides: one drafted token.
     """
     tokens, draft, target, uniforms, _ = arrays
-    one_hot, q, p = _drafted(tokens, draft, target)
+    one_hot, q, p = drafted(tokens, draft, target)
     of_p, of_q = np.sum(p[:, : one_hot.shape[1]] * one_hot, axis=-1), np.sum(q * one_hot, axis=-1)
     return verify_draft(*arrays)[0], np.sum(number(uniforms) * of_q < of_p, axis=-1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -193,21 +193,30 @@ def changeable_arguments(call: Call) -> tuple[str, ...]:
 def change_arguments(call: Call, only: str | None = None, place: float | None = None) -> Call:
     """Return a call of the same shapes with another value of one argument, or of all. A cache keyed by shape confuses the two.
 
+    An argument that goes with the others in no other value keeps its own.
     place: changes a single element of each array, from 0, the first, to 1, the last. None changes every element.
     """
-    return replace_arguments(
-        call, {name: _another_value(call, name, place) for name in changeable_arguments(call) if only in (None, name)}
-    )
+    go_together, changes = call.operation.spec.declaration.go_together, dict[str, Any]()
+    for name in changeable_arguments(call):
+        if only in (None, name):
+            others = ({**changes, name: value} for value in _other_values(call, name, place))
+            allowed = (x for x in others if go_together is None or go_together({**call.named, **x}))
+            changes = next(allowed, changes)
+    return replace_arguments(call, changes)
 
 
-def _another_value(call: Call, name: str, place: float | None) -> Any:
+def _other_values(call: Call, name: str, place: float | None) -> Iterator[Any]:
+    """Yield the values that an argument may take in place of its own, the first of which is taken that goes with the others."""
     value, hold = call.named[name], (call.operation.named_format(name, call.keywords) or call.operation.storage).round
     if choices := call.operation.spec.declaration.choices.get(name):
-        return next(choice for choice in choices if choice != value)
+        yield from (choice for choice in choices if choice != value)
+        return
     if isinstance(value, bool):
-        return False
+        yield False
+        return
     if isinstance(value, int | float):
-        return 2 * value if value else 0.5 if isinstance(value, float) else 1
+        yield 2 * value if value else 0.5 if isinstance(value, float) else 1
+        return
 
     def other(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
@@ -217,7 +226,7 @@ def _another_value(call: Call, name: str, place: float | None) -> Any:
         here = np.arange(x.size).reshape(x.shape) == int((place or 0.0) * x.size)
         return y if place is None else np.where(here, y, x)
 
-    return tree_map(other, value)
+    yield tree_map(other, value)
 
 
 def _another_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """How policy_loss is drawn: answers whose tokens became more or less probable by factors on both sides of the clips."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -175,12 +176,23 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_arrays(draw, draw_options(draw, *OPTIONAL))
 
 
+def go_together(named: Mapping[str, Any]) -> bool:
+    """Whether a loss has these arguments: "cispo" takes ratios of tokens alone, and it alone has no lower clip."""
+    objective, level = named.get("objective", "clip"), named.get("level", "token")
+    if level == "sequence" and (objective == "cispo" or named["advantages"].ndim > 1):
+        return False
+    if objective == "cispo":
+        return named.get("ratio_limit") is None
+    return objective != "clip" or named.get("clip_low", 0.2) is not None
+
+
 declaration = Declaration(
     equation=policy_loss,
     arguments=arguments,
     core=dict.fromkeys(("log_probs", "mask", "old_log_probs", "reference_log_probs"), 1),
     precision="fused",
     dtypes=("float32", "float64"),
+    go_together=go_together,
     choices={"objective": OBJECTIVES, "level": LEVELS, "kl_estimator": ESTIMATORS, "reduction": REDUCTIONS},
     constant_arguments=("advantages", "old_log_probs", "reference_log_probs"),
     open_questions={"all_ignored": draw_nothing, "empty_sequences": draw_empty_sequences},

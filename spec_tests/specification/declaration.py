@@ -68,6 +68,7 @@ class Declaration:
     choices: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict
     )  # the values of each keyword that has a fixed set of values
+    go_together: Callable[[Mapping[str, Any]], bool] | None = None  # whether arguments by name are those of a call; None: always
     changeable: tuple[str, ...] = ()  # real-valued keywords, each of which may take any value beside all others
     updates: tuple[str, ...] = ()  # arguments that it may write to, if that is the backend's convention `cache_update`
     optional_weights: tuple[str, ...] = ()  # entries that a dict of weights may have besides

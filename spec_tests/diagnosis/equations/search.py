@@ -19,7 +19,7 @@ import numpy as np
 from ...calls.call import Call
 from ...specification import tuned
 from ...specification.work import Budget
-from ..evidence import Evidence, wrong_in
+from ..evidence import Evidence, answer_of, wrong_in
 from ..explanation import Explanation
 from ..fit import Fit, try_fit
 from ..further_calls import Ask, FurtherCalls
@@ -102,7 +102,8 @@ class Search:
     def run(self) -> list[Fit]:
         """Return the equations that explain everything and cost least, the best first."""
         fits = next((fits for stage in self._stages() if (fits := self._judge(self._likely(stage)))), [])
-        return fits or self._judge(sorted(self.unlikely, key=lambda item: item[0])[:MAX_UNLIKELY])
+        fits = fits or self._judge(sorted(self.unlikely, key=lambda item: item[0])[:MAX_UNLIKELY])
+        return [] if self._is_one_nan() else fits
 
     def _stages(self) -> Iterator[Iterator[tuple[float, Candidate]]]:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
@@ -176,6 +177,11 @@ class Search:
     def _is_refuted(self, candidate: Candidate) -> bool:
         """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does."""
         return self.test.is_refuted(candidate, self.wrong, self._add)
+
+    def _is_one_nan(self) -> bool:
+        """Whether all that is known of wrong answers are the NaNs of one call. Very different slips give these."""
+        wrong = [call for call in (*self.wrong, *self.test.further.made) if np.any(wrong_in(call))]
+        return len(wrong) == 1 and bool(np.all(np.isnan(answer_of(wrong[0])[wrong_in(wrong[0])])))
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)

@@ -18,6 +18,7 @@ from ..evidence import Evidence, wrong_in
 from ..explanation import Explanation
 from ..fit import allows, explains, try_fit
 from ..further_calls import Ask, FurtherCalls
+from .acceptances import list_acceptances
 from .alternative import Alternative, Where, say_part
 from .axes import name_axes, plural, split_parts
 from .coefficients import list_coefficients
@@ -42,6 +43,7 @@ CHANGES_SHARE = 0.6  # of the budget, for changes of the call and of the result;
 READING_SHARE = 0.5  # of the budget
 MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may explain it
 CHANGES: tuple[Callable[[Call], Iterator[Alternative]], ...] = (
+    list_acceptances,
     list_mixtures,
     list_neighbouring_calls,
     list_nested,

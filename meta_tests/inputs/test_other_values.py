@@ -1,0 +1,43 @@
+"""Test that the calls with other values, which laws make of a call, have arguments that go together."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.helpers.batch import change_arguments, changeable_arguments
+
+from ..support.answered import answers
+
+TOKENS = np.array([[-0.5, -1.0], [-0.25, -2.0]])
+OF_SEQUENCES, OF_TOKENS = np.array([1.0, -1.0]), np.array([[1.0, -1.0], [0.5, 2.0]])
+
+
+def strict(log_probs: Any, advantages: Any, mask: Any, **options: Any) -> Any:
+    """Return 0, and raise where the arguments do not go together, as code may."""
+    objective, level = options.get("objective", "clip"), options.get("level", "token")
+    assert objective != "clip" or options.get("clip_low", 0.2) is not None
+    assert objective != "cispo" or (level == "token" and options.get("ratio_limit") is None)
+    assert level == "token" or np.ndim(advantages) == 1
+    return np.float64(0.0)
+
+
+@pytest.mark.parametrize(
+    ("advantages", "options", "changed"),
+    [
+        (OF_SEQUENCES, {"objective": "cispo", "clip_low": None, "clip_high": 0.2}, {"objective": "reinforce"}),
+        (OF_SEQUENCES, {"objective": "clip", "ratio_limit": 3.0}, {"objective": "reinforce"}),
+        (OF_SEQUENCES, {"objective": "clip", "level": "sequence"}, {"objective": "reinforce", "level": "token"}),
+        (OF_SEQUENCES, {"objective": "cispo"}, {"objective": "clip"}),
+        (OF_TOKENS, {"level": "token"}, {}),
+        (OF_SEQUENCES, {"level": "token"}, {"level": "sequence"}),
+    ],
+)
+def test_other_options_of_a_policy_loss_go_together(
+    advantages: np.ndarray, options: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    (call,) = answers("policy_loss", strict, [((TOKENS, advantages, np.ones((2, 2), dtype=bool)), options)])
+    single = {name: change_arguments(call, name) for name in changeable_arguments(call)}
+    for other in (*single.values(), change_arguments(call)):
+        strict(**other.named)
+    assert {n: x.named[n] for n, x in single.items() if n in options and x.named[n] != call.named[n]} == changed

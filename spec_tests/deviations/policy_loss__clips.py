@@ -1,0 +1,94 @@
+"""What goes wrong with policy_loss: which ratios the clips see, and which tokens ratio_limit concerns."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._policies import clamped, counted, ratios
+from reference_numpy.policy_loss import policy_loss
+
+from . import deviation
+from ._policies import Options, divergence, limited, policy_loss_of_parts, surrogate, with_defaults
+
+
+@deviation("reference")
+def square_of_the_ratio_clipped(*arrays: Any, **options: Any) -> Any:
+    """the clips see the square of the ratio: an exponent of 2 stands in the clipped ratio alone.
+
+    Shows: ratios other than 1. Hides: equal policies.
+    """
+
+    def of_square(r: Any, a: Any, x: Any, o: Options) -> Any:
+        w = clamped(r * r, o["clip_low"], o["clip_high"])
+        if o["objective"] == "reinforce":
+            return surrogate(r, a, x, o)
+        return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
+
+    return policy_loss_of_parts(*arrays, **options, surrogate=of_square)
+
+
+@deviation("reference")
+def root_of_the_ratio_clipped(*arrays: Any, **options: Any) -> Any:
+    """the clips see the root of the ratio: an exponent of 1/2 stands in the clipped ratio alone.
+
+    Shows: ratios other than 1. Hides: equal policies.
+    """
+
+    def of_root(r: Any, a: Any, x: Any, o: Options) -> Any:
+        w = clamped(np.sqrt(r), o["clip_low"], o["clip_high"])
+        if o["objective"] == "reinforce":
+            return surrogate(r, a, x, o)
+        return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
+
+    return policy_loss_of_parts(*arrays, **options, surrogate=of_root)
+
+
+@deviation("reference", seen=("https://github.com/thu-ml/tianshou/issues/433",))
+def ratio_limit_of_good_tokens(*arrays: Any, **options: Any) -> Any:
+    """ratio_limit concerns good tokens, too: the surrogate is at least ratio_limit A, which for A > 0 is more than both products.
+
+    Shows: a ratio_limit, and advantages above 0. Hides: no ratio_limit.
+    """
+
+    def at_least(r: Any, a: Any, x: Any, o: Options) -> Any:
+        if o["objective"] != "clip" or o["ratio_limit"] is None:
+            return surrogate(r, a, x, o)
+        return -np.maximum(np.minimum(r * a, clamped(r, o["clip_low"], o["clip_high"]) * a), o["ratio_limit"] * a)
+
+    return policy_loss_of_parts(*arrays, **options, surrogate=at_least)
+
+
+@deviation("reference", seen=("https://github.com/MakazhanAlpamys/Soup/issues/723",))
+def ratios_centred_over_the_batch(
+    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, *arrays: Any, **options: Any
+) -> Any:
+    """the logarithm of the ratio of a token is taken less its mean over the sequences, tokens that do not count among them as 0.
+
+    Shows: sequences with different ratios. Hides: one policy, or one sequence in every place.
+    """
+    o, m = with_defaults(options), np.asarray(mask, dtype=bool)
+    if old_log_probs is None or o["level"] != "token" or o["objective"] == "reinforce":
+        return policy_loss(log_probs, advantages, mask, old_log_probs, *arrays, **options)
+    d = counted(log_probs, m) - counted(old_log_probs, m)
+    centred = np.exp(d - np.mean(d, axis=0, keepdims=True))
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, *arrays, **options, ratio=centred)
+
+
+@deviation("reference", seen=("https://github.com/allenai/open-instruct/issues/534",))
+def divergence_times_the_ratio(
+    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
+) -> Any:
+    """the divergence of a token is multiplied by its ratio, as a correction for the old policy has it.
+
+    Shows: a kl_weight, and an old policy. Hides: no kl_weight; equal policies.
+    """
+    m = np.asarray(mask, dtype=bool)
+    if reference_log_probs is None or old_log_probs is None:
+        return policy_loss(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
+    o = with_defaults(options)
+    r = ratios(log_probs, old_log_probs, m, o["level"])
+
+    def weighed(d: Any, o: Options) -> Any:
+        return r * divergence(d, o)
+
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, divergence=weighed)
