@@ -55,3 +55,11 @@ def test_right_answers_allow_the_factor_1() -> None:
     """So no threshold is between the tokens that were accepted and those that were not."""
     (call,) = answers("verify_draft", lambda *arrays: verify_by(arrays), [draw_call(b=64)])
     assert not [one for one in list_acceptances(call) if "p exceeds" in one.what]
+
+
+def test_a_draft_that_has_no_probability_and_is_accepted_bounds_no_number() -> None:
+    (tokens, q, p, *noise), _ = draw_call()
+    p = np.where(np.arange(p.shape[-1]) == 0, 0.0, p)
+    given = (np.zeros_like(tokens), q, p / np.sum(p, axis=-1, keepdims=True), *noise)
+    (call,) = answers("verify_draft", lambda *arrays: verify_by(arrays, accepts=lambda p, q, u: u >= 0), [(given, {})])
+    assert not [one for one in list_acceptances(call) if "c near" in one.what]

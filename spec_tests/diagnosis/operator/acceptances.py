@@ -70,6 +70,8 @@ def _read_decisions(call: Call) -> tuple[np.ndarray, ...]:
 def _numbers_between(low: float, high: float) -> list[tuple[float, int]]:
     """Return the decimal numbers of few digits in an interval, each with the number of its digits, but for 0 and 1."""
     found: dict[float, int] = {}
+    if not 0 <= low < high:  # also if one is NaN
+        return []
     for digits in DIGITS:
         scale = 10**digits
         for k in range(int(np.ceil(low * scale)), int(np.floor(high * scale)) + 1):
