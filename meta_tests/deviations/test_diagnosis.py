@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference_numpy.linear_attention import linear_attention
 from reference_numpy.rope import rope
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.known_deviations import diagnose
-from spec_tests.diagnosis.near_misses import another_option, in_float32, looser_class
+from spec_tests.diagnosis.near_misses import another_option, find_near_miss, in_float32, looser_class
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification
+from spec_tests.trials import asker
 
 from ..support.in_process import backend
 
@@ -257,3 +259,30 @@ def test_another_option_has_to_explain_every_wrong_answer() -> None:
     assert others[1].observed is not None
     others[1].observed[-1, -1] += 1
     assert another_option(Evidence.gather([failing], others)) is None
+
+
+class SlowDecay:
+    """Linear attention whose given state decays a little less than it must: another equation, within the bound of eager code."""
+
+    dtypes = ("float16", "float32")
+
+    @staticmethod
+    def linear_attention(
+        q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, *, scale: Any = None, qk_l2norm: bool = False
+    ) -> Any:
+        out, after = linear_attention(
+            *(x.astype(np.float64) for x in (q, k, v)), g, beta, state, scale=scale, qk_l2norm=qk_l2norm
+        )
+        kept = 0.0 if state is None or g is None else 0.3 * np.exp(np.sum(g, axis=-2))[..., None] * state
+        return out.astype(q.dtype), (after + kept).astype(np.float32)
+
+
+def test_no_looser_class_where_float32_is_wrong_too() -> None:
+    """In 16 bits the bound of eager code is wide enough for another recurrence, which the same call in float32 shows."""
+    draw, backend = np.random.default_rng(0), Backend("slow", SlowDecay, Framework("numpy"))
+    kernel = Operation(specification("linear_attention"), backend, "float16", "mixed")
+    q, k, v = (draw.integers(-4, 5, (1, 32, 4)) / 4 for _ in range(3))
+    kernel(q, k, v, np.full((1, 32, 1), -0.0625), state=draw.integers(-4, 5, (1, 4, 4)) / 4)
+    evidence = Evidence.gather(kernel.recorder.calls)
+    assert looser_class(evidence) == "eager"
+    assert find_near_miss(evidence, in_float32_instead=asker.answer_in_float32) is None

@@ -34,6 +34,16 @@ def one_group(x: Any, gate: Any, weight: Any, *, group_size: Any = None, **optio
     return gated_rms_norm(x, gate, weight, **options)
 
 
+@deviation("reference", seen=("https://github.com/state-spaces/mamba/pull/951",))
+def groups_of_half_the_size(x: Any, gate: Any, weight: Any, *, group_size: Any = None, **options: Any) -> Any:
+    """each group is normalized in two halves, as where the size of a group is divided by a number of ranks.
+
+    Shows: groups of an even size. Hides: an odd size.
+    """
+    size = x.shape[-1] if group_size is None else group_size
+    return gated_rms_norm(x, gate, weight, group_size=size // 2 if size % 2 == 0 else size, **options)
+
+
 @deviation("reference", "groups_are_separate", "root_mean_square")
 def groups_interleaved(
     x: Any, gate: Any, weight: Any, *, group_size: Any = None, norm_before_gate: Any = True, activation: Any = "silu", eps: Any

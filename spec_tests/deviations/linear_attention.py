@@ -169,6 +169,16 @@ def decay_of_the_first_channel(q: Any, k: Any, v: Any, g: Any = None, beta: Any 
     return linear_attention(q, k, v, None if g is None else float64(g)[..., :1], beta, state, **options)
 
 
+@deviation("reference", "heads_are_separate", seen=("https://github.com/golang-design/accel/issues/27",))
+def decays_of_the_first_head(q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, **options: Any) -> Any:
+    """all heads have the decays of the first.
+
+    Shows: g with two heads. Hides: one head.
+    """
+    first = None if g is None else np.repeat(float64(g)[..., :1, :, :], v.shape[-3], axis=-3)
+    return linear_attention(q, k, v, first, beta, state, **options)
+
+
 @deviation("reference", "equal_channels")
 def decays_by_channel_ignored(q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, **options: Any) -> Any:
     """nothing decays where g has an axis of channels.

@@ -164,6 +164,20 @@ def last_member_dropped(
     return np.where(is_computed, out, 0.0), np.concatenate([after[:-1], 0.0 * after[-1:]], axis=0)
 
 
+@deviation("reference", "empty_members", seen=("https://github.com/fla-org/flash-linear-attention/issues/103",))
+def empty_member_loses_its_state(
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """no chunk belongs to a packed sequence without tokens, so that its new state is never written: it is zeros.
+
+    Shows: an empty member with a given state. Hides: members of a token and more, and no state.
+    """
+    out, after = linear_attention(q, k, v, g, beta, state, cu_seqlens, **options)
+    if cu_seqlens is None:
+        return out, after
+    return out, np.where(np.diff(np.asarray(cu_seqlens))[:, None, None, None] > 0, after, 0.0)
+
+
 @deviation("packed_is_one_by_one")
 def boundaries_shifted_by_one(
     q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any

@@ -95,6 +95,15 @@ def lowest_step_ignored(*arrays: Any, dt_softplus: bool = False, dt_limit: Any =
     return mamba2_scan(*arrays, dt_softplus=dt_softplus, dt_limit=(0.0, dt_limit[1]), **named)
 
 
+@deviation("reference", "limits_hold_after_softplus", seen=("https://github.com/huggingface/transformers/pull/35154",))
+def highest_step_ignored(*arrays: Any, dt_softplus: bool = False, dt_limit: Any = UNLIMITED, **named: Any) -> Any:
+    """of dt_limit only the lowest step is used.
+
+    Shows: steps above the highest. Hides: no highest step.
+    """
+    return mamba2_scan(*arrays, dt_softplus=dt_softplus, dt_limit=(dt_limit[0], np.inf), **named)
+
+
 @deviation("reference", "is_linear_attention", "one_step")
 def input_without_the_step(*arrays: Any, dt_softplus: bool = False, dt_limit: Any = UNLIMITED, **named: Any) -> Any:
     """x b^T is added without the size of the step.

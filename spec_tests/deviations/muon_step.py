@@ -81,6 +81,20 @@ def columns_over_rows(
     )
 
 
+@deviation("reference", "direction", seen=("https://github.com/zichongli5/NorMuon/issues/9",))
+def root_of_the_product(
+    parameter: Any, gradient: Any, momentum_buffer: Any, *, learning_rate: float, weight_decay: float = 0.0, **options: Any
+) -> Any:
+    """the factor of "match_rms_adamw" is 0.2 √(rows columns), and not 0.2 √max(rows, columns).
+
+    Shows: match_rms_adamw with two rows and two columns. Hides: a single row or column, and original.
+    """
+    factor = math.sqrt(min(parameter.shape[-2:])) if options.get("adjust", "original") == "match_rms_adamw" else 1.0
+    return muon_step(
+        parameter, gradient, momentum_buffer, learning_rate=learning_rate * factor, weight_decay=weight_decay / factor, **options
+    )
+
+
 @deviation("reference", "decay_alone", "direction")
 def decay_by_the_adjusted_rate(
     parameter: Any, gradient: Any, momentum_buffer: Any, *, adjust: str = "original", weight_decay: float = 0.0, **options: Any

@@ -32,6 +32,17 @@ def smallest_scores(scores: Any, *, k: int) -> Any:
     return select_keys(np.where(np.isneginf(x := number(scores)), -np.inf, -x), k=k)
 
 
+@deviation("reference", "largest_scores", seen=("https://github.com/ml-explore/mlx-lm/pull/1552",))
+def first_key_always_selected(scores: Any, *, k: int) -> Any:
+    """the first key is selected whatever its score is, as one that takes the weights which nothing else deserves.
+
+    Shows: a k below the number of finite scores. Hides: a k that selects all, and a first key of −∞.
+    """
+    x = number(scores)
+    is_first = np.arange(x.shape[-1]) == 0
+    return select_keys(np.where(is_first & np.isfinite(x), np.finfo(np.float64).max, x), k=k)
+
+
 @deviation("reference", "more_places_than_keys", seen=COLUMNS)
 def last_key_fills_the_places(scores: Any, *, k: int) -> Any:
     """places beyond the number of keys hold the last key, in place of −1.

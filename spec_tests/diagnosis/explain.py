@@ -14,6 +14,7 @@ from ..specification.work import IsOver, never
 from .evidence import Evidence
 from .explanation import IF_MEANT, Explanation
 from .fit import predicts
+from .further_calls import AskInFloat32
 from .known_deviations import Ask, diagnose
 from .near_misses import find_near_miss
 from .precision.operands import AnswerInstead, find_narrow_operands, says_rounding_to_even
@@ -25,12 +26,14 @@ def explain(
     is_late: IsOver = never,
     ask: Ask | None = None,
     answer: AnswerInstead | None = None,
+    in_float32: AskInFloat32 = lambda call: None,
 ) -> list[Explanation]:
     """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
 
     `known` are explanations of other answers. A near miss may come on top of one of them.
     Once `is_late` returns True, nothing else is tried. `ask` answers calls that have what a wish names, `answer` a call with
-    other values. The catalogue knows operands that are rounded to even: those that are rounded otherwise may pass for them.
+    other values, and `in_float32` the same call in float32. The catalogue knows operands that are rounded to even: those that are
+    rounded otherwise may pass for them.
     """
     deviations = diagnose(evidence, is_late, ask)
     narrow = None
@@ -40,7 +43,7 @@ def explain(
         return [narrow]
     if deviations:
         return [_describe_deviation(deviation) for deviation in deviations]
-    near_miss = None if is_late() else find_near_miss(evidence, known, is_late)
+    near_miss = None if is_late() else find_near_miss(evidence, known, is_late, in_float32)
     return [near_miss] if near_miss else []
 
 

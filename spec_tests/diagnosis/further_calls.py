@@ -12,6 +12,7 @@ from .wish import Wish
 MAX_CALLS = 128
 
 Ask = Callable[..., Iterable[Call]]  # without an argument: as laws draw calls; with a Wish: calls that have what it names
+AskInFloat32 = Callable[[Call], Call | None]  # the same call in float32, answered; None if the backend takes no float32
 
 
 class FurtherCalls:

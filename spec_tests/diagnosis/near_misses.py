@@ -22,18 +22,25 @@ from ..specification.formats import FLOAT64_IN_FLOAT32, FORMATS, PRECISIONS, Ari
 from .byte_order import find_other_byte_order
 from .evidence import Evidence, answer_of, is_wrong, wrong_in
 from .explanation import Explanation
+from .further_calls import AskInFloat32
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
 MAX_SHOWN_VALUES = 3
+ASKED_IN_FLOAT32 = 4  # calls
 LOOSER = MappingProxyType({"mixed": "some of its intermediate results", "eager": "its intermediate results"})
 
 
 def find_near_miss(
-    evidence: Evidence, known: Sequence[Explanation] = (), is_late: Callable[[], bool] = lambda: False
+    evidence: Evidence,
+    known: Sequence[Explanation] = (),
+    is_late: Callable[[], bool] = lambda: False,
+    in_float32_instead: AskInFloat32 = lambda call: None,
 ) -> Explanation | None:
     """Return the first near miss that explains every wrong answer. `known` are explanations of other answers.
 
+    A looser class allows what another equation gives where its bound is wide, as that of a recurrence is. That equation is wrong
+    in float32, too, and there the bound is narrow: the same call in float32 must not be wrong without another explanation.
     An option is one only if answers are right for several values of it, as of earlier calls, or for one value whatever is given.
     One value that right answers contradict is a half.
     Once `is_late` returns True, no other option is tried.
@@ -44,7 +51,8 @@ def find_near_miss(
     near_miss = partial(Explanation, "near miss", operation=operation.name)
     if found := find_other_byte_order(evidence):
         return found
-    if looser := looser_class(evidence, known):
+    looser = looser_class(evidence, known)
+    if looser and not _is_another_equation(evidence.wrong, known, in_float32_instead):
         what = f"the right equation, {LOOSER[looser]} rounded to {operation.dtype}"
         return near_miss(f"class {looser}", what, predicts=partial(_is_in_class, operation.name, looser, known))
     if in_float32(evidence, known):
@@ -159,6 +167,22 @@ def looser_class(evidence: Evidence, known: Sequence[Explanation] = ()) -> str:
         if all(accepted) and accepted[0] and np.all(accepted[0].claimed[wrong_in(wrong[0])]):
             return precision
     return ""
+
+
+def _is_another_equation(wrong: Sequence[Call], known: Sequence[Explanation], in_float32_instead: AskInFloat32) -> bool:
+    """Whether the answer to one of the first calls is wrong in float32, too, and no known explanation predicts it.
+
+    An answer whose numbers all have the 16 bits of the dtype says nothing: code may compute in that dtype whatever it is given.
+    """
+    narrow = wrong[0].operation.storage
+
+    def contradicts(call: Call | None) -> bool:
+        if call is None or not is_wrong(call) or any(explanation.predicts(call) for explanation in known):
+            return False
+        found = answer_of(call)
+        return not np.array_equal(narrow.round(found), found, equal_nan=True)
+
+    return any(contradicts(in_float32_instead(call)) for call in wrong[:ASKED_IN_FLOAT32])
 
 
 def _expect_in_class(call: Call, precision: str, known: Sequence[Explanation]) -> Iterator[Expectation]:

@@ -138,7 +138,7 @@ class Causes:
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         ask = partial(asker.ask, failure.culprit)
-        explained = explain(evidence, known, is_late, ask, asker.answer_instead)
+        explained = explain(evidence, known, is_late, ask, asker.answer_instead, asker.ask_in_float32)
         explanations = [found for found in explained if not contradicts_a_rank(found.predicts, evidence)]
         new = [call for call in failure.wrong_calls if not self.predicts(call)]
         if not explanations and (of_forward := find_cause_of_forward(self.found, new, asker)) is not None:

@@ -22,6 +22,7 @@ from ...deviations._low_precision import LowPrecision, RoundingManner
 from ...specification.formats import FORMATS, Arithmetic
 from ..evidence import Evidence, answer_of, is_wrong, wrong_in
 from ..explanation import Explanation
+from ..further_calls import AskInFloat32
 
 MIN_WRONG_CALLS = 2
 MIN_WRONG_ELEMENTS = 4  # in all wrong calls together: one may be anywhere by chance
@@ -30,8 +31,6 @@ ASKED_CALLS = 4  # in float32
 BLOCKS = (1, 4, 16)  # of terms, after which sums are rounded
 LIKENESS = 4  # times the error of such sums: the wrong elements are those with the largest errors
 FULL_BITS = 24  # of float32: dtypes with fewer are accumulated in it
-
-AskInFloat32 = Callable[[Call], Call | None]
 
 
 def find_narrow_arithmetic(evidence: Evidence, ask: AskInFloat32, is_late: Callable[[], bool]) -> Explanation | None:
