@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ._numpy_functions import overflow_is_inf, wide
-from ._numpy_serving import attend
+from ._numpy_serving import attend, listed
 
 
 def _softmax_and_lse(scores, sinks=None):
@@ -46,7 +46,10 @@ def latent_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, lengths=None, *
 
 
 @overflow_is_inf
-def latent_attention_absorbed(q, cache, lengths=None, *, rank, scale, is_causal=True):
+def latent_attention_absorbed(q, cache, lengths=None, block_table=None, *, rank, scale, is_causal=True):
+    if block_table is not None:
+        pages = cache[listed(block_table, lengths, cache.shape[1])]
+        cache = pages.reshape(len(pages), -1, cache.shape[-1])
     rows = _held(cache, lengths)[..., None, :, :]
     seen = _seen_rows(q.shape[-2], cache.shape[-2], lengths, is_causal)
     return attend(q, rows, rows[..., :rank], seen, None, scale, None)

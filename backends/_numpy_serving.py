@@ -135,13 +135,16 @@ def _in_rows(pages, table):
     return pages[table].reshape(rows, listed * pages.shape[1], *pages.shape[2:]).swapaxes(1, 2)
 
 
+def listed(block_table, lengths, page_size):
+    """The table, with page 0 where lengths need none."""
+    return np.where(np.arange(block_table.shape[1]) * page_size < lengths[:, None], block_table, 0)
+
+
 def paged_attention(
     q, k_pages, v_pages, block_table, lengths, sinks=None, k_scale=None, v_scale=None,
     *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
-    size = k_pages.shape[1]
-    needed = np.arange(block_table.shape[1]) * size < lengths[:, None]
-    table = np.where(needed, block_table, 0)
+    table = listed(block_table, lengths, k_pages.shape[1])
     k, v = _in_rows(k_pages, table), _in_rows(v_pages, table)
     k_scale, v_scale = (s if s is None or s.ndim < 3 else _in_rows(s, table) for s in (k_scale, v_scale))
     options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}

@@ -7,8 +7,19 @@ import numpy as np
 from ._numpy_functions import _within_range, overflow_is_inf, silu, wide
 
 
+def _member_by_member(function, cu_seqlens, axis, arrays, state, **options):
+    """Each sequence in a call of its own. The tokens of outs lie along the axis, those of the arrays along the second one."""
+    found = []
+    for i, (start, stop) in enumerate(pairwise(cu_seqlens)):
+        own = (None if x is None else x[:, start:stop] for x in arrays)
+        found.append(function(*own, state=None if state is None else state[i], **options))
+    return np.concatenate([out for out, _ in found], axis=axis), np.stack([after for _, after in found])
+
+
 @overflow_is_inf
-def causal_conv1d(x, weight, bias=None, state=None, *, activation=None):
+def causal_conv1d(x, weight, bias=None, state=None, cu_seqlens=None, *, activation=None):
+    if cu_seqlens is not None:
+        return _member_by_member(causal_conv1d, cu_seqlens, -1, (x,), state, weight=weight, bias=bias, activation=activation)
     past, n = weight.shape[-1] - 1, x.shape[-1]
     state = np.zeros((*x.shape[:-1], past), x.dtype) if state is None else state
     columns = np.concatenate([state, x], axis=-1)
@@ -32,11 +43,8 @@ def l2_norm(x, *, eps=1e-6):
 def linear_attention(q, k, v, g=None, beta=None, state=None, cu_seqlens=None, *, scale=None, qk_l2norm=False):
     """Token by token, with the state in float32 or wider, and member by member."""
     if cu_seqlens is not None:
-        found = []
-        for i, (start, stop) in enumerate(pairwise(cu_seqlens)):
-            own = (None if x is None else x[:, start:stop] for x in (q, k, v, g, beta))
-            found.append(linear_attention(*own, None if state is None else state[i], scale=scale, qk_l2norm=qk_l2norm))
-        return np.concatenate([out for out, _ in found], axis=-2), np.stack([after for _, after in found])
+        arrays = (q, k, v, g, beta)
+        return _member_by_member(linear_attention, cu_seqlens, -2, arrays, state, scale=scale, qk_l2norm=qk_l2norm)
     dtype, d_k = q.dtype, q.shape[-1]
     q, k, v = wide(q), wide(k), wide(v)
     if qk_l2norm:

@@ -3,7 +3,7 @@
 import torch
 
 from ._torch_functions import _widened
-from ._torch_serving import attend
+from ._torch_serving import attend, listed
 
 
 def _seen_rows(q, m, lengths, is_causal):
@@ -34,7 +34,9 @@ def latent_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, lengths=None, *
     return (out @ w_uv.mT).to(dtype), lse
 
 
-def latent_attention_absorbed(q, cache, lengths=None, *, rank, scale, is_causal=True):
+def latent_attention_absorbed(q, cache, lengths=None, block_table=None, *, rank, scale, is_causal=True):
+    if block_table is not None:
+        cache = cache[listed(block_table, lengths, cache.shape[1])].flatten(1, 2)
     rows = _held(cache, lengths)[..., None, :, :]
     out, lse = attend(q, rows, rows[..., :rank], _seen_rows(q, cache.shape[-2], lengths, is_causal), None, scale, None)
     return out.to(q.dtype), lse

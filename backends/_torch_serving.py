@@ -138,12 +138,17 @@ def attention_with_kv_cache(
     return attend(q, *arrays, seen, sinks, scale, softcap)[0].to(q.dtype)
 
 
+def listed(block_table, lengths, page_size):
+    """The table, with page 0 where lengths need none."""
+    needed = torch.arange(block_table.shape[1], device=lengths.device) * page_size < lengths[:, None]
+    return block_table.masked_fill(~needed, 0)
+
+
 def paged_attention(
     q, k_pages, v_pages, block_table, lengths, sinks=None, k_scale=None, v_scale=None,
     *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None, cache_dtype=None,
 ):  # fmt: skip
-    needed = torch.arange(block_table.shape[1], device=q.device) * k_pages.shape[1] < lengths[:, None]
-    table = block_table.masked_fill(~needed, 0)
+    table = listed(block_table, lengths, k_pages.shape[1])
     k, v = (x[table].flatten(1, 2).transpose(1, 2) for x in (k_pages, v_pages))
     k_scale, v_scale = (s if s is None or s.ndim < 3 else s[table].flatten(1, 2).mT for s in (k_scale, v_scale))
     options = {"left_window": left_window, "right_window": right_window, "cache_dtype": cache_dtype}

@@ -5,7 +5,18 @@ import torch
 from ._torch_functions import _widened, _within_range, in_float32
 
 
-def causal_conv1d(x, weight, bias=None, state=None, *, activation=None):
+def _member_by_member(function, cu_seqlens, axis, arrays, state, **options):
+    """Each sequence in a call of its own. The tokens of outs lie along the axis, those of the arrays along the second one."""
+    lengths = cu_seqlens.diff().tolist()
+    parts = [[None] * len(lengths) if x is None else x.split(lengths, dim=1) for x in arrays]
+    states = [None] * len(lengths) if state is None else state
+    found = [function(*own, state=own_state, **options) for *own, own_state in zip(*parts, states, strict=True)]
+    return torch.cat([out for out, _ in found], dim=axis), torch.stack([after for _, after in found])
+
+
+def causal_conv1d(x, weight, bias=None, state=None, cu_seqlens=None, *, activation=None):
+    if cu_seqlens is not None:
+        return _member_by_member(causal_conv1d, cu_seqlens, -1, (x,), state, weight=weight, bias=bias, activation=activation)
     (d, w), shape = weight.shape, x.shape
     state = x.new_zeros((*shape[:-1], w - 1)) if state is None else state
     columns = torch.cat([state, x], dim=-1)
@@ -76,11 +87,8 @@ def _in_chunks(q, k, v, g, beta, state):
 def linear_attention(q, k, v, g=None, beta=None, state=None, cu_seqlens=None, *, scale=None, qk_l2norm=False):
     """Chunk by chunk, in float32 or wider, and member by member."""
     if cu_seqlens is not None:
-        lengths = cu_seqlens.diff().tolist()
-        parts = [[None] * len(lengths) if x is None else x.split(lengths, dim=1) for x in (q, k, v, g, beta)]
-        states = [None] * len(lengths) if state is None else state
-        found = [linear_attention(*own, scale=scale, qk_l2norm=qk_l2norm) for own in zip(*parts, states, strict=True)]
-        return torch.cat([out for out, _ in found], dim=-2), torch.stack([after for _, after in found])
+        arrays = (q, k, v, g, beta)
+        return _member_by_member(linear_attention, cu_seqlens, -2, arrays, state, scale=scale, qk_l2norm=qk_l2norm)
     dtype, d_k = q.dtype, q.shape[-1]
     q, k, v, beta = _widened([q, k, v, beta])
     if qk_l2norm:

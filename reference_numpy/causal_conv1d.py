@@ -2,9 +2,12 @@ from typing import Any
 
 from ._filters import activated, filtered, with_past
 from ._marks import float64
+from ._members import one_by_one
 
 
-def causal_conv1d(x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None) -> Any:
+def causal_conv1d(
+    x: Any, weight: Any, bias: Any = None, state: Any = None, cu_seqlens: Any = None, *, activation: str | None = None
+) -> Any:
     """Convolution of each channel with a filter of its own that looks back, and the columns that the next call needs.
 
         p = state, then x, along the tokens
@@ -13,17 +16,19 @@ def causal_conv1d(x: Any, weight: Any, bias: Any = None, state: Any = None, *, a
     act is silu with activation "silu", else nothing.
 
     Shapes
-        x (..., d, n),  weight (d, w),  bias (d),  state (..., d, past)  ->  out (..., d, n),  state (..., d, past)
+        x (..., d, n),  weight (d, w),  bias (d),  state (..., d, past),  cu_seqlens (members)
+        ->  out (..., d, n),  state (..., d, past)
     Dtypes
         out and state as the arguments
     Units
-        n in tokens; w in taps; past = w - 1 in tokens.
+        n in tokens, and cu_seqlens: B + 1 of them for B members; w in taps; past = w - 1 in tokens.
     Domain
-        x, weight, bias and state finite; w >= 1.
+        x, weight, bias and state finite; w >= 1. With cu_seqlens, which begin with 0, never fall and end with n, x has the
+        tokens of B >= 1 sequences, one behind the other, and no batch; the states are (B, d, past).
     Edges
         Without a state the columns before the first token are zeros. n = 0 returns the state. With n < w - 1 the new state
         keeps columns of the old one. w = 1 has a state of no columns. The state has columns of p, bit for bit: no bias, no
-        activation and no rounding.
+        activation and no rounding. A member of no tokens returns its state; no member sees columns of another.
 
     Raises
         ValueError where activation is unknown.
@@ -41,6 +46,9 @@ def causal_conv1d(x: Any, weight: Any, bias: Any = None, state: Any = None, *, a
     >>> causal_conv1d([[4.0]], [[10.0, 1.0]], state=state)[0]
     array([[34.]])
     """
+    if cu_seqlens is not None:
+        arrays = ((x, -1),)
+        return one_by_one(causal_conv1d, cu_seqlens, arrays, state, weight=weight, bias=bias, activation=activation)
     x, weight = float64(x), float64(weight)
     columns = with_past(x, weight.shape[-1] - 1, state)
     return activated(filtered(columns, weight, bias), activation, "causal_conv1d"), columns[..., x.shape[-1] :]

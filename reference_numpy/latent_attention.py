@@ -34,6 +34,7 @@ def latent_attention(
     Domain
         All finite. 0 <= lengths <= m; with lengths there is one axis of the batch.
     Edges
+        d_r = 0 is a head without a rotated part, whose scale is 1 / sqrt(d_n).
         What lies in rows from lengths on does not show. A query that sees no row, as one before the first position under
         causality, has lse = -inf and no weights: NaN here.
     Choices

@@ -1,9 +1,7 @@
 from typing import Any
 
-import numpy as np
-
 from ._marks import float64
-from ._pages import gathered, in_slots
+from ._pages import gathered, in_slots, listed_pages
 from .attention_with_kv_cache import attention_with_kv_cache
 
 
@@ -56,9 +54,7 @@ def paged_attention(
     >>> paged_attention(np.ones((1, 1, 1, 1)), 0 * pages, pages, table, np.array([1]))
     array([[[[7.]]]])
     """
-    page_size = k_pages.shape[1]
-    table, needed = np.asarray(block_table), -(-np.asarray(lengths) // page_size)
-    table = np.where(np.arange(table.shape[1]) < needed[:, None], table, 0)
+    table = listed_pages(block_table, lengths, k_pages.shape[1])
     k, v = (gathered(float64(pages), table) for pages in (k_pages, v_pages))
     k_scale, v_scale = (x if x is None else in_slots(float64(x), table) for x in (k_scale, v_scale))
     return attention_with_kv_cache(

@@ -1,5 +1,6 @@
 """What must hold of causal_conv1d."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, 
 from .helpers.cache_laws import draw_chunks
 from .helpers.keywords import accepted
 from .inputs.draw import Draw, within_domain
-from .operations.causal_conv1d import Conv, draw_filter, draw_inputs, draw_options
+from .inputs.regimes import VECTORS
+from .operations.causal_conv1d import Conv, draw_filter, draw_inputs, draw_options, draw_packed
 from .trials.invariant import invariant
 
 SOURCE = "Gu and Dao 2023, section 3.4; causal_conv1d_fn; ONNX CausalConvWithState-27"
+PACKED = "seq_idx and query_start_loc of causal_conv1d; cu_seqlens of flash-linear-attention"
 LONGER = (2, 3, 4, 5, 8)  # filters with a state
 
 
@@ -84,6 +87,46 @@ def test_state_of_zeros(causal_conv1d: Operation, draw: Draw) -> None:
     (out, state), (other, after) = (causal_conv1d(x, weight, bias, s, **keywords) for s in (zeros, None))
     assert_equal(out, other)
     assert_identical(state, after.value)
+
+
+@invariant("B", source=PACKED, needs=("keyword:cu_seqlens",))
+def test_packed_is_one_by_one(causal_conv1d: Operation, draw: Draw) -> None:
+    """Sequences that lie one behind the other give the outs and, bit for bit, the states that each gives in a call of its own."""
+    (x, weight, bias, state, ends), keywords = draw_packed(draw)
+    out, after = causal_conv1d(x, weight, bias, state, ends, **keywords)
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        within_domain(draw, n=int(stop - start))
+        own = None if state is None else state[i]
+        alone, then = causal_conv1d(x[:, start:stop], weight, bias, own, **keywords)
+        assert_equal(out[:, start:stop], alone)
+        assert_identical(after.value[i], then.value)
+
+
+@invariant("E", source=PACKED, needs=("keyword:cu_seqlens",))
+def test_members_do_not_see_each_other(causal_conv1d: Operation, draw: Draw) -> None:
+    """Other finite tokens and another state of one sequence, however large, change no out and no state of the others."""
+    (x, weight, bias, state, ends), keywords = draw_packed(draw)
+    i = draw.integer(0, len(ends) - 2)
+    within, size = slice(ends[i], ends[i + 1]), min(draw.one_of((1.0, 300.0, 1e4)), draw.format.max / 64)
+    other, other_state = np.array(x), None if state is None else np.array(state)
+    other[:, within] = draw.held(draw.rng.uniform(-1, 1, other[:, within].shape) * size)
+    if other_state is not None:
+        other_state[i] = draw.held(draw.rng.uniform(-1, 1, other_state[i].shape) * size)
+    before = causal_conv1d(x, weight, bias, state, ends, **keywords)
+    after = causal_conv1d(other, weight, bias, other_state, ends, **keywords)
+    others, tokens = np.arange(len(ends) - 1) != i, np.arange(x.shape[-1])
+    assert_unmoved(after.parts["out"], before.parts["out"], (..., (tokens < within.start) | (tokens >= within.stop)))
+    assert_identical(after.parts["state"].value[others], before.parts["state"].value[others])
+
+
+@invariant("E", source=PACKED, needs=("keyword:cu_seqlens", "keyword:state"))
+def test_empty_members(causal_conv1d: Operation, draw: Draw) -> None:
+    """A sequence of no tokens among others returns its state, bit for bit."""
+    (x, weight, bias, _, ends), keywords = draw_packed(draw)
+    at = draw.integer(0, len(ends) - 1)
+    states = draw.array((len(ends), len(x), weight.shape[-1] - 1), VECTORS)
+    ends = np.concatenate([ends[: at + 1], ends[at:]])
+    assert_identical(causal_conv1d(x, weight, bias, states, ends, **keywords).parts["state"][at], states[at])
 
 
 @invariant("B", source=SOURCE)

@@ -1,12 +1,15 @@
 """What must hold of the gradient of causal_conv1d."""
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_all_zero, assert_equal, assert_identical, exactly
 from .helpers.keywords import accepted
 from .inputs.draw import Draw, within_domain
-from .operations.causal_conv1d import draw_filter, draw_inputs
+from .operations.causal_conv1d import draw_filter, draw_inputs, draw_packed
 from .trials.invariant import invariant
 
 SOURCE = "Differentiation of Gu and Dao 2023, section 3.4"
@@ -103,3 +106,26 @@ def test_any_cut(causal_conv1d_vjp: Operation, draw: Draw) -> None:
     earlier = causal_conv1d_vjp((c[..., :cut], dstate), x[..., :cut], weight, bias, state, **keywords, wrt="x")
     whole = causal_conv1d_vjp((c, g), x, weight, bias, state, **keywords, wrt="x")
     assert_equal(whole, np.concatenate([earlier, dx], axis=-1))
+
+
+@invariant("B", source=SOURCE, needs=("keyword:cu_seqlens",), cost=2)
+def test_packed_is_one_by_one(causal_conv1d_vjp: Operation, draw: Draw) -> None:
+    """The gradients of sequences that lie one behind the other are those of each in a call of its own; the taps and the bias get
+    the sum."""
+    (x, weight, bias, state, ends), keywords = draw_packed(draw)
+    c, g = draw.grid(x.shape), draw.grid((len(ends) - 1, len(x), weight.shape[-1] - 1))
+    names = given_names(("x", x), ("weight", weight), ("bias", bias), ("state", state))
+    packed = dict(zip(names, causal_conv1d_vjp((c, g), x, weight, bias, state, ends, **keywords, wrt=names), strict=True))
+    found = []
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        within_domain(draw, n=int(stop - start))
+        own, cotangents = None if state is None else state[i], (c[:, start:stop], g[i])
+        alone = causal_conv1d_vjp(cotangents, x[:, start:stop], weight, bias, own, **keywords, wrt=names)
+        found.append(dict(zip(names, alone, strict=True)))
+        assert_equal(packed["x"][:, start:stop], found[i]["x"])
+        if state is not None:
+            assert_equal(packed["state"][i], found[i]["state"])
+    for name in ("weight", "bias"):
+        if name in packed:
+            each: Any = [one[name] for one in found]
+            assert_equal(packed[name], np.sum(np.stack(each, axis=0), axis=0))

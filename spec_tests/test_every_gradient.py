@@ -29,6 +29,7 @@ from .implementation.layouts import LAYOUTS
 from .implementation.states import GRADIENT_STATES, INFERENCE, some_alone
 from .inputs.draw import Draw
 from .specification.pytree import leaves, tree_map
+from .specification.registry import core_of
 from .specification.tiers import CALLS, SURROUNDINGS
 from .trials.invariant import invariant
 
@@ -147,8 +148,9 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
     cotangents = tuple(only_there(name, y) for name, y in values.items())
     c = cotangents if call.parts else cotangents[0]
     result = zero_where_undefined(gradient.result(gradient.call(c, *call.arguments, **call.keywords)))
+    core = core_of(gradient.spec, call.named)
     for name, part in result.parts.items():
-        if name in gradient.spec.core and part.ndim - gradient.spec.core[name] == len(index):
+        if name in core and part.ndim - core[name] == len(index):
             part.value[locate_entry(call, name, index)] = 0.0
             with add_fact("argument", name):
                 assert_zero(part)

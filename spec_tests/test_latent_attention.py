@@ -81,6 +81,16 @@ def test_rotated_part(latent_attention: Operation, draw: Draw) -> None:
         assert_unmoved(after, one)
 
 
+@invariant("B", source=SOURCE)
+def test_no_rotated_part(latent_attention: Operation, draw: Draw) -> None:
+    """With d_r = 0 the scale is 1 / √d_n: the same as a rotated part of zeros at that scale."""
+    q_nope, q_rope, latent, k_rope, *weights = draw_arrays(draw, rotated=False)
+    scale, zeros = float(q_nope.shape[-1] ** -0.5), [np.zeros((*x.shape[:-1], 1)) for x in (q_rope, k_rope)]
+    within_domain(draw, d_r=1, scale=scale)
+    of_zeros = latent_attention(q_nope, zeros[0], latent, zeros[1], *weights, scale=scale)
+    assert_states_equal(latent_attention(q_nope, q_rope, latent, k_rope, *weights), of_zeros)
+
+
 @invariant("E", source=SOURCE)
 def test_no_values(latent_attention: Operation, draw: Draw) -> None:
     """w_uv = 0 gives 0."""

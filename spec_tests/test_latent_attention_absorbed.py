@@ -8,13 +8,16 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_unmoved
 from .helpers.attention_inputs import largest_safe_key
 from .helpers.attention_states import assert_states_equal
-from .helpers.cache_laws import other_slots
+from .helpers.cache_laws import maybe_not_causal, other_slots
 from .helpers.conventions import assert_convention
+from .helpers.pages import cut_pages, needed_entries, rows_of, slots_in_use
 from .inputs.draw import Draw, within_domain
-from .operations.latent_attention_absorbed import draw_inputs
+from .operations.latent_attention_absorbed import draw_inputs, draw_paged
 from .trials.invariant import invariant
 
 SOURCE = "DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2; FlashMLA"
+PAGES = "Kwon et al. 2023, section 4.1; FlashMLA's block_table"
+PAGED = ("keyword:lengths", "keyword:block_table")
 
 
 @invariant("B", source=SOURCE, cost=1.5)
@@ -47,6 +50,47 @@ def test_nothing_beyond_the_lengths(latent_attention_absorbed: Operation, draw: 
     before = latent_attention_absorbed(q, cache, lengths=lengths, **keywords)
     other = other_slots(draw, cache, beyond, largest_safe_key(draw, q))
     for one, after in zip(before, latent_attention_absorbed(q, other, lengths=lengths, **keywords), strict=True):
+        assert_unmoved(after, one)
+
+
+@invariant("B", source=PAGES, needs=PAGED)
+def test_is_attention_to_the_listed_rows(latent_attention_absorbed: Operation, draw: Draw) -> None:
+    """With a block_table it is what the same function gives for a cache in which the listed pages lie one after the other."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    within_domain(draw, m=table.shape[1] * cache.shape[1])
+    in_pages = latent_attention_absorbed(q, cache, lengths, table, **keywords)
+    assert_states_equal(in_pages, latent_attention_absorbed(q, rows_of(cache, table), lengths, **keywords))
+
+
+@invariant("B", source=PAGES, needs=PAGED)
+def test_order_of_pages(latent_attention_absorbed: Operation, draw: Draw) -> None:
+    """Permuting the physical pages together with the table changes nothing."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    order = draw.rng.permutation(len(cache))
+    before = latent_attention_absorbed(q, cache, lengths, table, **keywords)
+    assert_states_equal(latent_attention_absorbed(q, cache[order], lengths, np.argsort(order)[table], **keywords), before)
+
+
+@invariant("B", source=PAGES, needs=PAGED)
+def test_size_of_pages(latent_attention_absorbed: Operation, draw: Draw) -> None:
+    """The same rows in pages of another size, half as large or single rows, give the same."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    finer, cut = cut_pages(draw, table, cache)
+    before = latent_attention_absorbed(q, cache, lengths, table, **keywords)
+    assert_states_equal(latent_attention_absorbed(q, cut, lengths, finer, **keywords), before)
+
+
+@invariant("E", source=PAGES, needs=PAGED)
+def test_nothing_beyond_the_pages(latent_attention_absorbed: Operation, draw: Draw) -> None:
+    """Other finite rows in slots that no entry of the batch needs, and other pages in entries of the table beyond, do not change
+    either result: in the tail of the last page, in pages that are not listed, and in the tail of the table."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    keywords = maybe_not_causal(latent_attention_absorbed, draw, keywords)
+    unused = ~slots_in_use(table, lengths, *cache.shape[:2])[..., None]
+    others = other_slots(draw, cache, unused, largest_safe_key(draw, q))
+    stale = np.where(needed_entries(table, lengths, cache.shape[1]), table, draw.rng.integers(0, len(cache), table.shape))
+    before = latent_attention_absorbed(q, cache, lengths, table, **keywords)
+    for one, after in zip(before, latent_attention_absorbed(q, others, lengths, stale, **keywords), strict=True):
         assert_unmoved(after, one)
 
 
@@ -85,4 +129,17 @@ def test_quarantine(latent_attention_absorbed: Operation, draw: Draw) -> None:
     spoiled: Any = np.where(beyond, draw.one_of((np.nan, np.inf, -np.inf)), cache)
     before = latent_attention_absorbed(q, cache, lengths=lengths, **keywords)
     for one, after in zip(before, latent_attention_absorbed(q, spoiled, lengths=lengths, **keywords), strict=True):
+        assert_unmoved(after, one)
+
+
+@invariant("B", level="quarantine", needs=PAGED, cost=2)
+def test_quarantine_in_pages(latent_attention_absorbed: Operation, draw: Draw) -> None:
+    """NaN and infinities in slots that no entry of the batch needs never reach a result, nor do entries of −1, or beyond the
+    pages, in the tail of the table."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    unused = ~slots_in_use(table, lengths, *cache.shape[:2])[..., None]
+    spoiled: Any = np.where(unused, draw.one_of((np.nan, np.inf, -np.inf)), cache)
+    no_page = np.where(needed_entries(table, lengths, cache.shape[1]), table, draw.one_of((-1, len(cache), 0)))
+    before = latent_attention_absorbed(q, cache, lengths, table, **keywords)
+    for one, after in zip(before, latent_attention_absorbed(q, spoiled, lengths, no_page, **keywords), strict=True):
         assert_unmoved(after, one)

@@ -6,8 +6,9 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_all_zero, assert_equal, exactly
-from .inputs.draw import Draw
-from .operations.latent_attention_absorbed import draw_inputs
+from .helpers.pages import rows_of
+from .inputs.draw import Draw, within_domain
+from .operations.latent_attention_absorbed import draw_inputs, draw_paged
 from .trials.invariant import invariant
 
 SOURCE = "Differentiation of DeepSeek-AI 2024, section 2.1.2"
@@ -33,3 +34,21 @@ def test_values_share_the_cotangent(latent_attention_absorbed_vjp: Operation, dr
     of_heads: Any = exactly(np.reshape(c, (*cache.shape[:-2], q.shape[-3] * q.shape[-2], c.shape[-1])))
     together: Any = np.sum(d, axis=-2)
     assert_equal(together[..., : c.shape[-1]], np.sum(of_heads, axis=-2))
+
+
+@invariant("B", source=SOURCE, needs=("keyword:lengths", "keyword:block_table"), cost=2)
+def test_pages_get_the_sum(latent_attention_absorbed_vjp: Operation, draw: Draw) -> None:
+    """A page gets the sum of what the rows of a cache get that has a copy of it for each entry of the table. One that no entry
+    lists gets exactly 0."""
+    (q, cache, lengths, table), keywords = draw_paged(draw)
+    within_domain(draw, m=table.shape[1] * cache.shape[1])
+    c = draw.vectors((*q.shape[:-1], keywords["rank"])), draw.vectors(q.shape[:-1])
+    of_pages: Any = latent_attention_absorbed_vjp(c, q, cache, lengths, table, **keywords, wrt="cache")
+    of_rows: Any = latent_attention_absorbed_vjp(c, q, rows_of(cache, table), lengths, **keywords, wrt="cache")
+    of_entries = np.reshape(of_rows, (table.size, *cache.shape[1:]))
+    for page in range(len(cache)):
+        (entries,) = np.nonzero(table.ravel() == page)
+        if entries.size:
+            assert_equal(of_pages[page], np.sum(of_entries[entries], axis=0))
+        else:
+            assert_all_zero(of_pages, page)

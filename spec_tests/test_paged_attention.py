@@ -10,6 +10,7 @@ from .helpers.assertions import assert_equal, assert_unmoved
 from .helpers.attention_inputs import largest_safe_key
 from .helpers.cache_laws import maybe_not_causal, options_of, other_slots
 from .helpers.conventions import assert_convention
+from .helpers.pages import cut_pages, gather, needed_entries, slots_in_use
 from .helpers.slot_scales import SLOT_SCALES, WIDTHS, ask, draw_query_heads, draw_scales, draw_slot_sizes, other_scales
 from .implementation.domain import SCALES
 from .inputs.draw import Draw, within_domain
@@ -20,26 +21,6 @@ from .trials.invariant import invariant
 
 NOT_DOUBLE = ("float32", "bfloat16", "float16")  # nobody keeps numbers in few bits beside float64
 SOURCE = "Kwon et al. 2023, section 4.1; vLLM's paged attention"
-
-
-def needed_entries(table: np.ndarray, lengths: np.ndarray, page_size: int) -> np.ndarray:
-    """Return which entries of the table the lengths need."""
-    return np.arange(table.shape[1]) * page_size < lengths[:, None]
-
-
-def gather(pages: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return the slots of each row in one piece: (b, h_kv, slots, d)."""
-    x = pages[table]
-    return np.swapaxes(x.reshape(len(table), -1, *pages.shape[2:]), 1, 2)
-
-
-def slots_in_use(table: np.ndarray, lengths: np.ndarray, pages: int, page_size: int) -> np.ndarray:
-    """Return which slots of the physical pages some row needs, as an array that broadcasts to the pages."""
-    used = np.zeros((pages, page_size), dtype=bool)
-    for row, length in zip(table, lengths, strict=True):
-        for place, page in enumerate(row):
-            used[page] |= np.arange(page_size) < length - place * page_size
-    return used[:, :, None, None]
 
 
 @invariant("B", source=SOURCE, cost=1.5)
@@ -69,12 +50,7 @@ def test_order_of_pages(paged_attention: Operation, draw: Draw) -> None:
 def test_size_of_pages(paged_attention: Operation, draw: Draw) -> None:
     """The same keys in pages of another size, half as large or single slots, give the same."""
     (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
-    size = k.shape[1]
-    smaller = draw.one_of(tuple(s for s in (1, size // 2) if s and size % s == 0))
-    parts = size // smaller
-    within_domain(draw, page_size=smaller, pages=table.shape[1] * parts, P=len(k) * parts)
-    finer = (table[..., None] * parts + np.arange(parts)).reshape(len(table), -1)
-    cut = (x.reshape(-1, smaller, *x.shape[2:]) for x in (k, v))
+    finer, *cut = cut_pages(draw, table, k, v)
     y = paged_attention(q, k, v, table, lengths, **keywords)
     assert_equal(paged_attention(q, *cut, finer, lengths, **keywords), y)
 
@@ -98,7 +74,7 @@ def test_nothing_beyond_the_lengths(paged_attention: Operation, draw: Draw) -> N
     (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
     keywords = maybe_not_causal(paged_attention, draw, keywords)
     y = paged_attention(q, k, v, table, lengths, **keywords)
-    unused = ~slots_in_use(table, lengths, len(k), k.shape[1])
+    unused = ~slots_in_use(table, lengths, len(k), k.shape[1])[..., None, None]
     others = other_slots(draw, k, unused, largest_safe_key(draw, q)), other_slots(draw, v, unused, draw.format.max)
     stale = draw.rng.integers(0, len(k), table.shape)
     moved = np.where(needed_entries(table, lengths, k.shape[1]), table, stale)
@@ -139,7 +115,7 @@ def test_scales_of_slots(paged_attention: Operation, draw: Draw) -> None:
     ask(paged_attention, (q, k, v, table, lengths), keywords)
     y = paged_attention(q, k, v, table, lengths, **keywords)
     assert_equal(y, paged_attention(q, k_wide, v_wide, table, lengths))
-    used = slots_in_use(table, lengths, pages, page_size)[..., 0]
+    used = slots_in_use(table, lengths, pages, page_size)[..., None]
     others = {name: np.where(used, keywords[name], other_scales(draw, keywords[name])) for name in SCALES}
     assert_unmoved(paged_attention(q, k, v, table, lengths, **{**keywords, **others}), y)
 
@@ -159,7 +135,7 @@ def test_quarantine(paged_attention: Operation, draw: Draw) -> None:
     (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
     keywords = maybe_not_causal(paged_attention, draw, keywords)
     y = paged_attention(q, k, v, table, lengths, **keywords)
-    unused, poison = ~slots_in_use(table, lengths, len(k), k.shape[1]), draw.one_of((np.nan, np.inf, -np.inf))
+    unused, poison = ~slots_in_use(table, lengths, len(k), k.shape[1])[..., None, None], draw.one_of((np.nan, np.inf, -np.inf))
     spoiled: Any = (np.where(unused, poison, x) for x in (k, v))
     no_page = np.where(needed_entries(table, lengths, k.shape[1]), table, draw.one_of((-1, len(k), 0)))
     assert_unmoved(paged_attention(q, *spoiled, no_page, lengths, **keywords), y)

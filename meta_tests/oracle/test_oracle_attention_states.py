@@ -139,3 +139,23 @@ def test_latent_attention() -> None:
     in_latents, other = latent_attention_absorbed(*absorbed, np.array(4), rank=rank, scale=(D_K + d_r) ** -0.5)
     assert np.max(np.abs(in_latents @ np.swapaxes(w_uv, -1, -2) - out)) <= limit
     assert np.max(np.abs(other - lse)) <= limit
+
+
+def test_latents_in_pages() -> None:
+    """A page that two rows share, a last page that is not full, and entries of the table that are no page."""
+    r = rng(26)
+    q, pages = r.standard_normal((2, 3, 2, 5)), r.standard_normal((4, 2, 5))
+    lengths, table = np.array([5, 3]), np.array([[2, 0, 3], [0, 1, -1]])
+    cache = np.stack([np.concatenate([pages[2], pages[0], pages[3]]), np.concatenate([pages[0], pages[1], 0 * pages[0]])])
+    own = latent_attention_absorbed(q, cache, lengths, rank=3, scale=0.7)
+    for one, in_rows in zip(latent_attention_absorbed(q, pages, lengths, table, rank=3, scale=0.7), own, strict=True):
+        assert np.array_equal(one, in_rows)
+
+
+def test_latents_without_a_rotated_part() -> None:
+    r, nothing = rng(27), np.zeros((2, 3, 0))
+    q, latent, w_uk, w_uv = (r.standard_normal(shape) for shape in ((2, 3, 4), (5, 6), (2, 4, 6), (2, 3, 6)))
+    none = latent_attention(q, nothing, latent, np.zeros((5, 0)), w_uk, w_uv)
+    zeros = latent_attention(q, np.zeros((2, 3, 1)), latent, np.zeros((5, 1)), w_uk, w_uv, scale=0.5)
+    for one, other in zip(none, zeros, strict=True):
+        assert np.max(np.abs(one - other)) <= 200 * U * (1 + np.max(np.abs(latent)))

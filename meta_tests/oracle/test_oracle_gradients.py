@@ -124,6 +124,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(3, 2), drawn(3, 4), None, drawn(3, 3)), {}),
         ((drawn(2, 3, 5), drawn(3, 1), drawn(3)), {"activation": "silu"}),
         ((drawn(3, 0), drawn(3, 3), None, drawn(3, 2)), {}),
+        ((drawn(3, 6), drawn(3, 3), drawn(3), drawn(3, 3, 2), np.array([0, 4, 4, 6])), {"activation": "silu"}),
     ],
     "policy_loss": [
         ((-2 * drawn(2, 3) ** 2, drawn(2), np.array([[True, False, True], [True, True, True]]), *others), more)
@@ -226,7 +227,13 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(2, 3, 2), drawn(2, 3, 3), drawn(4, 5), drawn(4, 3), drawn(2, 2, 5), drawn(2, 3, 5)), more)
         for more in ({}, {"is_causal": False, "scale": 0.7})
     ],
-    "latent_attention_absorbed": [((drawn(2, 3, 5), drawn(4, 5)), {"rank": 3, "scale": 0.7})],
+    "latent_attention_absorbed": [
+        ((drawn(2, 3, 5), drawn(4, 5)), {"rank": 3, "scale": 0.7}),
+        (
+            (drawn(2, 2, 2, 5), drawn(3, 2, 5), np.array([4, 3]), np.array([[2, 0, 1], [0, 0, -1]])),
+            {"rank": 3, "scale": 0.7},
+        ),
+    ],
     "sparse_attention": [
         ((drawn(4, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[1, -1], [2, 0], [-1, 3]])), {"scale": 0.7}),
         ((drawn(2, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5), np.array([[0], [1], [1]]), drawn(2)), {"block_size": 2}),

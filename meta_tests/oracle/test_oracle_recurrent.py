@@ -47,6 +47,18 @@ def test_causal_conv1d_is_that_of_torch() -> None:
     assert np.array_equal(state, x[..., 4:])
 
 
+def test_packed_columns() -> None:
+    """Three sequences, the second of no tokens and the third shorter than the state, each in a call of its own."""
+    r, ends = rng(62), (0, 5, 5, 7)
+    x, weight, bias, state = (r.standard_normal(shape) for shape in ((2, 7), (2, 4), (2,), (3, 2, 3)))
+    out, after = causal_conv1d(x, weight, bias, state, np.array(ends), activation="silu")
+    alone = [causal_conv1d(x[:, ends[i] : ends[i + 1]], weight, bias, state[i], activation="silu") for i in range(3)]
+    assert np.array_equal(out, np.concatenate([part for part, _ in alone], axis=-1))
+    assert np.array_equal(after, np.stack([columns for _, columns in alone]))
+    assert np.array_equal(after[1], state[1])
+    assert np.array_equal(after[2], np.concatenate([state[2, :, 2:], x[:, 5:]], axis=-1))
+
+
 def test_an_unknown_activation_is_named() -> None:
     with pytest.raises(ValueError, match="relu"):
         causal_conv1d(np.ones((2, 3)), np.ones((2, 2)), activation="relu")

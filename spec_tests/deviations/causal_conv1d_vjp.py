@@ -41,22 +41,24 @@ def state_without_gradient(cotangent: Any, x: Any, weight: Any, bias: Any = None
 
     Shows: a state. Hides: none.
     """
-    dx, dweight, dbias, dstate = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
-    return dx, dweight, dbias, None if dstate is None else 0 * dstate
+    dx, dweight, dbias, dstate, none = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
+    return dx, dweight, dbias, None if dstate is None else 0 * dstate, none
 
 
 @deviation("reference", "one_cotangent", "tokens_and_taps")
-def taps_do_not_see_the_state(cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, **options: Any) -> Any:
+def taps_do_not_see_the_state(
+    cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None
+) -> Any:
     """the gradient of the taps takes the columns before the first token for zeros.
 
     Shows: a state. Hides: none.
     """
-    dx, dweight, dbias, dstate = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
+    dx, dweight, dbias, dstate, none = causal_conv1d_vjp(cotangent, x, weight, bias, state, activation=activation)
     if state is None or cotangent[0] is None:
-        return dx, dweight, dbias, dstate
+        return dx, dweight, dbias, dstate, none
     c = float64(cotangent[0])
-    b = c if options.get("activation") is None else _cotangent_of_the_sum(c, x, weight, bias, state)
-    return dx, dweight - causal_conv1d_vjp((b, None), 0 * float64(x), weight, bias, state)[1], dbias, dstate
+    b = c if activation is None else _cotangent_of_the_sum(c, x, weight, bias, state)
+    return dx, dweight - causal_conv1d_vjp((b, None), 0 * float64(x), weight, bias, state)[1], dbias, dstate, none
 
 
 @deviation("reference", "bias_gets_the_sum")
@@ -65,12 +67,12 @@ def bias_of_the_last_token(cotangent: Any, x: Any, weight: Any, bias: Any = None
 
     Shows: two tokens. Hides: one.
     """
-    dx, dweight, dbias, dstate = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
+    dx, dweight, dbias, dstate, none = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
     c, n = cotangent[0], x.shape[-1]
     if bias is None or c is None or not n:
-        return dx, dweight, dbias, dstate
+        return dx, dweight, dbias, dstate, none
     last = np.where(np.arange(n) == n - 1, float64(c), 0.0)
-    return dx, dweight, causal_conv1d_vjp((last, None), x, weight, bias, state, **options)[2], dstate
+    return dx, dweight, causal_conv1d_vjp((last, None), x, weight, bias, state, **options)[2], dstate, none
 
 
 @deviation("reference", "one_cotangent")
@@ -79,24 +81,28 @@ def filter_flipped_once_more(cotangent: Any, x: Any, weight: Any, bias: Any = No
 
     Shows: filters of two taps and more. Hides: one tap.
     """
-    dx, dweight, dbias, dstate = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
-    return dx, dweight[:, ::-1], dbias, dstate
+    dx, dweight, dbias, dstate, none = causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
+    return dx, dweight[:, ::-1], dbias, dstate, none
 
 
 @deviation("reference")
-def gate_detached(cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, **options: Any) -> Any:
+def gate_detached(
+    cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None
+) -> Any:
     """the gate of silu counts as a constant: its slope is σ(y) instead of σ(y) (1 + y (1 - σ(y))).
 
     Shows: an activation. Hides: none.
     """
     c, g = cotangent
-    if options.get("activation") is None or c is None:
-        return causal_conv1d_vjp(cotangent, x, weight, bias, state, **options)
+    if activation is None or c is None:
+        return causal_conv1d_vjp(cotangent, x, weight, bias, state, activation=activation)
     return causal_conv1d_vjp((_silu_cotangent(c, x, weight, bias, state), g), x, weight, bias, state)
 
 
 @deviation("reference")
-def activation_not_differentiated(cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, **_: Any) -> Any:
+def activation_not_differentiated(
+    cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None
+) -> Any:
     """the gradient is that without an activation.
 
     Shows: an activation. Hides: none.

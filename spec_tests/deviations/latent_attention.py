@@ -36,6 +36,28 @@ def scale_of_the_rank(
     return latent_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, lengths, scale=scale, **options)
 
 
+@deviation("reference", "no_rotated_part")
+def scale_of_the_rank_without_a_rotated_part(
+    q_nope: Any,
+    q_rope: Any,
+    latent: Any,
+    k_rope: Any,
+    w_uk: Any,
+    w_uv: Any,
+    lengths: Any = None,
+    *,
+    scale: Any = None,
+    **options: Any,
+) -> Any:
+    """where there is no rotated part the default scale is 1 / √r, the width of the queries that have taken w_uk.
+
+    Shows: d_r = 0 without a scale. Hides: any rotated part; a given scale.
+    """
+    if scale is None and not q_rope.shape[-1]:
+        scale = float(latent.shape[-1] ** -0.5)
+    return latent_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, lengths, scale=scale, **options)
+
+
 @deviation("reference", "absorbed_is_explicit")
 def scale_of_the_part_without_rotation(
     q_nope: Any,

@@ -6,7 +6,7 @@ import numpy as np
 
 from reference_numpy.latent_attention import latent_attention
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.inputs.draw import Draw, single
+from spec_tests.inputs.draw import Draw, single, within_domain
 from spec_tests.specification.declaration import Declaration
 
 QUERIES = (1, 2, 3, 5)
@@ -36,11 +36,18 @@ def draw_lengths(draw: Draw, batch: tuple[int, ...], m: int, *, low: int) -> np.
     return lengths
 
 
-def draw_arrays(draw: Draw, *, least: int = 1, batches: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[np.ndarray, ...]:
-    """Draw the six arrays, with n ≤ m and so many rows at least. Each size is another one where there are enough."""
+def draw_arrays(
+    draw: Draw, *, least: int = 1, batches: tuple[tuple[int, ...], ...] = BATCHES, rotated: bool = True
+) -> tuple[np.ndarray, ...]:
+    """Draw the six arrays, with n ≤ m and so many rows at least. Each size is another one where there are enough.
+
+    rotated: whether there is a rotated part, which has d_r columns.
+    """
     n = draw.size("n", QUERIES)
     m, h = draw_rows(draw, n, least=least), draw.size("h", HEADS)
-    d_n, d_r, r, d_v = (draw.size(name, WIDTHS) for name in ("d_n", "d_r", "r", "d_v"))
+    d_n, d_r, r, d_v = (draw.size(name, WIDTHS if rotated or name != "d_r" else (0,)) for name in ("d_n", "d_r", "r", "d_v"))
+    if not rotated:
+        within_domain(draw, d_r=0)
     if r == d_n:
         r = draw.size("r", tuple(size for size in WIDTHS if size != d_n))  # else the scale of r is that of d_n
     batch = draw.batch(batches)
@@ -86,6 +93,11 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (*(draw.vectors((*q.shape[:-2], more, q.shape[-1])) for q in (q_nope, q_rope)), *others), {}
 
 
+def draw_unrotated(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call without a rotated part, most of the time without a scale, too."""
+    return draw_arrays(draw, rotated=False), draw_options(draw)
+
+
 declaration = Declaration(
     equation=latent_attention,
     arguments=draw_inputs,
@@ -94,6 +106,7 @@ declaration = Declaration(
     cost=2,
     results={"out": "", "lse": "wider"},
     open_questions={"fully_masked_rows": draw_blind_queries, "lse_base": lambda draw: draw_inputs(draw, used=False)},
+    branches={"no rotated part": draw_unrotated},
     short=True,
     linear=("w_uv",),
 )

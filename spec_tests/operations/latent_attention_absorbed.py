@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.latent_attention_absorbed import latent_attention_absorbed
-from spec_tests.inputs.draw import Draw, single
+from spec_tests.inputs.draw import Draw, single, within_domain
 from spec_tests.operations.latent_attention import (
     BATCHES,
     HEADS,
@@ -16,9 +16,16 @@ from spec_tests.operations.latent_attention import (
     lowest,
     with_lengths,
 )
+from spec_tests.operations.paged_attention import (
+    draw_lengths_in_pages,
+    draw_page_counts,
+    draw_physical_pages,
+    draw_table,
+)
 from spec_tests.specification.declaration import Declaration
 
 WIDTHS = (5, 3, 4, 8, 2, 12)
+PAGE_SIZES = (2, 4, 1, 3, 8, 16)
 SCALES = single(0.5, 1.0, 0.125, 0.3, -0.6)
 
 
@@ -45,6 +52,21 @@ def draw_inputs(draw: Draw, *, used: bool | None = None) -> tuple[tuple[Any, ...
     return (q, cache, draw_lengths(draw, cache.shape[:-2], cache.shape[-2], low=lowest(keywords, q.shape[-2]))), keywords
 
 
+def draw_paged(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call whose cache lies in pages, which rows may share; one without pages where it can have none."""
+    if not (draw.operation.accepts("block_table") and draw.operation.accepts("lengths")):
+        return draw_inputs(draw)
+    within_domain(draw, batch_dims=1)
+    n, h, d_k = draw.size("n", QUERIES), draw.size("h", HEADS), draw.size("d_k", WIDTHS)
+    page_size, pages = draw_page_counts(draw, n, PAGE_SIZES)
+    (b,) = draw.batch(WITH_LENGTHS)
+    physical = draw_physical_pages(draw, b, pages)
+    keywords = draw_options(draw, d_k)
+    lengths = draw_lengths_in_pages(draw, b, page_size, pages, low=lowest(keywords, n))
+    q, cache = draw.vectors((b, h, n, d_k)), draw.vectors((physical, page_size, d_k))
+    return (q, cache, lengths, draw_table(draw, b, pages, physical)), keywords
+
+
 def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw more queries than rows, under causality."""
     q, cache = draw_arrays(draw)
@@ -57,10 +79,12 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 declaration = Declaration(
     equation=latent_attention_absorbed,
     arguments=draw_inputs,
-    core={"q": 3, "cache": 2, "lengths": 0},
+    core={"q": 3, "cache": 2, "lengths": 0, "block_table": 1},
     composed=True,
     cost=2,
     results={"out": "", "lse": "wider"},
     open_questions={"fully_masked_rows": draw_blind_queries, "lse_base": lambda draw: draw_inputs(draw, used=False)},
+    pooled={"cache": "block_table"},
+    branches={"paged": draw_paged},
     short=True,
 )

@@ -19,32 +19,47 @@ PAGE_SIZES = (1, 2, 4, 8, 16, 16, 32, 5)
 PAGES = (1, 2, 3, 5, 8)
 
 
-def draw_sizes(draw: Draw) -> dict[str, int]:
-    """Draw n, d_k, d_v, page_size, pages, b, h, h_kv, and P, the number of physical pages."""
-    n, wide = draw.size("n", QUERIES), has_wide_heads(draw)
-    d_k, d_v = draw_widths(draw, wide=wide)
-    page_size = draw.size("page_size", tuple(s for s in PAGE_SIZES if s <= 5) if wide else PAGE_SIZES)
+def draw_page_counts(draw: Draw, n: int, sizes: tuple[int, ...] = PAGE_SIZES) -> tuple[int, int]:
+    """Draw page_size, and how many pages a row has: enough for n slots."""
+    page_size = draw.size("page_size", sizes)
     pages = draw.size("pages", PAGES)
     if page_size * pages < n:
         pages = draw.size("pages", (-(-n // page_size),))
     if page_size * pages < n:
         raise NotImplementedVariant(f"its domain has no cache of {n} slots")
+    return page_size, pages
+
+
+def draw_physical_pages(draw: Draw, b: int, pages: int) -> int:
+    """Draw P, the number of physical pages: as many as the table has entries, more, or so few that rows share them."""
+    return draw.size("P", (b * pages, b * pages + 1, pages, b * pages + 7))
+
+
+def draw_sizes(draw: Draw) -> dict[str, int]:
+    """Draw n, d_k, d_v, page_size, pages, b, h, h_kv, and P, the number of physical pages."""
+    n, wide = draw.size("n", QUERIES), has_wide_heads(draw)
+    d_k, d_v = draw_widths(draw, wide=wide)
+    page_size, pages = draw_page_counts(draw, n, tuple(s for s in PAGE_SIZES if s <= 5) if wide else PAGE_SIZES)
     (b,) = draw_row_count(draw)
     slots = page_size * pages
     h, h_kv = draw_heads(draw, MAX_SCORES // max(b * n * slots, 1))
-    physical = draw.size("P", (b * pages, b * pages + 1, pages, b * pages + 7))
+    physical = draw_physical_pages(draw, b, pages)
     return {
         "n": n, "d_k": d_k, "d_v": d_v, "page_size": page_size, "pages": pages,
         "M": slots, "b": b, "h": h, "h_kv": h_kv, "P": physical,
     }  # fmt: skip
 
 
-def draw_table(draw: Draw, sizes: dict[str, int]) -> np.ndarray:
+def draw_table(draw: Draw, b: int, pages: int, physical: int) -> np.ndarray:
     """Draw the table: pages of its own for each row, in any order, as far as there are so many; or any pages."""
-    b, pages, physical = sizes["b"], sizes["pages"], sizes["P"]
     if physical >= b * pages and draw.one_of((True, True, False)):
         return draw.rng.permutation(physical)[: b * pages].reshape(b, pages)
     return draw.rng.integers(0, physical, (b, pages))
+
+
+def draw_lengths_in_pages(draw: Draw, b: int, page_size: int, pages: int, *, low: int) -> np.ndarray:
+    """Draw the length of each row, from low on: often one that fills its last page, or one slot more or less."""
+    return draw_lengths(draw, b, *(page_size * i for i in range(1, pages)), low=low, high=page_size * pages)
 
 
 def draw_pages(draw: Draw, sizes: dict[str, int], keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
@@ -60,9 +75,8 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, 
     sizes = draw_sizes(draw)
     keywords = draw_keywords(draw, sizes, *optional, causal=True)
     low = min(shortest_length(keywords, sizes["n"]), sizes["M"])
-    full = [sizes["page_size"] * i for i in range(1, sizes["pages"])]
-    lengths = draw_lengths(draw, sizes["b"], *full, low=low, high=sizes["M"])
-    return (*draw_pages(draw, sizes, keywords), draw_table(draw, sizes), lengths), keywords
+    lengths = draw_lengths_in_pages(draw, sizes["b"], sizes["page_size"], sizes["pages"], low=low)
+    return (*draw_pages(draw, sizes, keywords), draw_table(draw, sizes["b"], sizes["pages"], sizes["P"]), lengths), keywords
 
 
 def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -70,7 +84,8 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     sizes = draw_sizes(draw)
     lengths = draw_lengths(draw, sizes["b"], low=0, high=max(sizes["n"] - 1, 0))
     lengths[draw.integer(0, sizes["b"] - 1)] = 0
-    return (*draw_pages(draw, sizes, {}), draw_table(draw, sizes), lengths), draw.keyword("is_causal", (True,))
+    pages, table = draw_pages(draw, sizes, {}), draw_table(draw, sizes["b"], sizes["pages"], sizes["P"])
+    return (*pages, table, lengths), draw.keyword("is_causal", (True,))
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -87,6 +87,9 @@ class Declaration:
     leading_axes: Mapping[str, str] = field(
         default_factory=dict
     )  # of each array that has an axis before those of the batch where a keyword is given: that keyword
+    pooled: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of each array that has no batch where an optional array is given, as a cache in pages: that array
     elementwise: bool = False  # each element of its one array counts for itself alone
     short: bool = False  # no size of it is ever long
     mixed_dtypes: bool = False  # its weights may have another dtype than x, as a level
@@ -138,8 +141,10 @@ class Declaration:
             "choices",
             "changeable",
             "leading_axes",
+            "pooled",
         ):
             yield from self._find_strangers(name, getattr(self, name))
+        yield from self._find_strangers("pooled", self.pooled.values())
         yield from self._find_strangers("list_like", filter(None, [self.list_like]))
         yield from self._find_strangers("formats", [name for name in self.formats if name and name not in self.results])
         yield from self._find_strangers("formats", self.formats.values())

@@ -185,11 +185,13 @@ def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
 def core_of(spec: Specification, named: Mapping[str, Any]) -> Mapping[str, int]:
     """Return how many trailing dimensions of each array of a call are not batch, where a keyword may say that of one.
 
-    An array of several shapes is left out where it has one of fewer axes, which has no batch.
+    An array of several shapes is left out where it has one that has no batch: of fewer axes, or one that another array asks for.
     """
     core, by = spec.core, spec.declaration.core_by
     for keyword, cores in by.items():
         core = {**core, **cores.get(named.get(keyword, spec.defaults.get(keyword)), {})}
+    if pooled := {name for name, table in spec.declaration.pooled.items() if named.get(table) is not None}:
+        core = {name: rank for name, rank in core.items() if name not in pooled}
     shapes = {name: getattr(named.get(name), "shape", None) for name in spec.shapes.others if name in core}
     lower = {name for name, shape in shapes.items() if shape is not None and len(shape) < core[name]}
     return {name: rank for name, rank in core.items() if name not in lower} if lower else core
@@ -225,7 +227,9 @@ def dimensions(spec: Specification) -> frozenset[str]:
 
     If there are none, the name is "n" for an operation along an axis, and "d" for an elementwise operation.
     """
-    shapes = [shape for shape in (*spec.shapes.arguments.values(), *spec.shapes.broadcast.values()) if shape.is_plain]
+    stated = spec.shapes
+    others = (shape for shapes in stated.others.values() for shape in shapes)
+    shapes = [shape for shape in (*stated.arguments.values(), *stated.broadcast.values(), *others) if shape.is_plain]
     factors = {factor for shape in shapes for label in shape.labels for factor in label.split()}
     own = {factor for factor in factors if not factor.isdigit()}
     parts = [dimensions(specification(op)) for op in operations() if op != spec.name and op in spec.shapes.words]
