@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spec_tests.importers._cs336_training import find_domain
+from spec_tests.importers._cs336_training import clip_gradients, find_domain
 
 torch = pytest.importorskip("torch")
 
@@ -37,3 +37,13 @@ def test_an_epsilon_that_is_not_small_is_left_to_the_default_unless_it_is_in_the
 
 def test_no_epsilon_is_none() -> None:
     assert find_domain(make(lambda total: total.sqrt()))["gradient_clipping"]["eps"] == (0.0,)
+
+
+def test_a_gradient_without_a_dimension_is_passed_as_a_vector_of_one() -> None:
+    """Code may multiply in place with a factor of shape (1,), which no array without a dimension can hold."""
+    gradients = [torch.tensor([3.0, 0.0]), torch.tensor(4.0)]
+    module = make(lambda total: torch.zeros(1) + total.sqrt())
+    clipped = clip_gradients(module, gradients, max_norm=1.0)
+    assert [g.shape for g in clipped] == [g.shape for g in gradients]
+    assert [g.tolist() for g in clipped] == [pytest.approx([0.6, 0.0]), pytest.approx(0.8)]
+    assert gradients[1] == 4

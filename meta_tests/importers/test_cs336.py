@@ -257,3 +257,10 @@ def test_a_table_can_be_filled_entry_by_entry_in_python(tmp_path: Path) -> None:
     backend = load_adapters(tmp_path, "adapters.py")
     assert caught_by(backend, seed=1, only="rope") == {}
     assert 2**13 <= backend.source.module.ENTRIES[0] <= 2**17
+
+
+@pytest.mark.rotating
+def test_weights_that_only_the_function_with_rope_copies_are_not_missed_in_its_gradient(tmp_path: Path) -> None:
+    laws = " or ".join(f"multihead_self_attention_vjp.{law}" for law in ("reference", "dtype_shape_device", "backward_twice"))
+    run = suite(tmp_path, f"--backend={BACKENDS / 'cs336_copies/adapters.py'}", "--effort=smoke", "-k", laws)
+    assert run.code == 0, run.text

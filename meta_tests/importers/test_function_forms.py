@@ -161,12 +161,16 @@ def test_a_function_that_returns_one_array_is_not_called_when_it_is_loaded() -> 
 
 
 @pytest.mark.parametrize(
-    ("imports", "framework"),
-    [("import torch", "torch"), ("from torch import nn", "torch"), ("import numpy as np, math", "numpy")],
+    ("imports", "framework", "dtype"),
+    [
+        ("import torch", "torch", "float32"),
+        ("from torch import nn", "torch", "float32"),
+        ("import numpy as np, math", "numpy", "float64"),
+    ],
 )
-def test_the_only_framework_that_a_file_imports_is_its_own(imports: str, framework: str) -> None:
+def test_the_only_framework_that_a_file_imports_is_its_own(imports: str, framework: str, dtype: str) -> None:
     under_test = make("def relu(x):\n    return x * (x > 0)", imports)
-    assert (under_test.framework.name, under_test.dtypes) == (framework, ("float32",))
+    assert (under_test.framework.name, under_test.dtypes) == (framework, (dtype,))
 
 
 def test_of_two_frameworks_none_is_guessed() -> None:

@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from spec_tests.importers._feed_forward_modules import bind_feed_forward, bind_swiglu  # noqa: E402
-from spec_tests.importers._imported import NotTaken  # noqa: E402
-from spec_tests.importers._simple_modules import bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
+from spec_tests.importers._imported import NotTaken, say  # noqa: E402
+from spec_tests.importers._simple_modules import bind_gate, bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
 
 
 def norm_class(body: Any, **parameters: Any) -> Any:
@@ -135,3 +135,86 @@ def test_a_network_of_another_activation_is_declined_and_one_named_swiglu_is_jud
     for name, activation in (("FeedForward", torch.nn.functional.silu), ("SwiGLU", torch.nn.functional.gelu)):
         _, words, _ = bind_swiglu(network_class(name, activation, gated=True))
         assert words == f"the class {name}(d_model, d_ff): w1.weight is the gate w1, w3.weight is w3, w2.weight is w2"
+
+
+def feed_forward_class(hidden: Any, result: Any) -> Any:
+    """Return a class of three matrices that chooses its number of features, and what it returns of its input and its result."""
+
+    class FeedForward(torch.nn.Module):
+        def __init__(self, dim: int, hidden_dim: int) -> None:
+            super().__init__()
+            hidden_dim = hidden(hidden_dim)
+            self.w1, self.w3 = (torch.nn.Linear(dim, hidden_dim, bias=False) for _ in range(2))
+            self.w2 = torch.nn.Linear(hidden_dim, dim, bias=False)
+            self.hidden_dim = hidden_dim
+
+        def forward(self, x: Any) -> Any:
+            return result(x, self.w2(torch.nn.functional.silu(self.w1(x)) * self.w3(x)), self)
+
+    return FeedForward
+
+
+def test_a_module_may_choose_its_number_of_features() -> None:
+    function, words, domain = bind_swiglu(feed_forward_class(lambda hidden: 16 * -(-hidden // 16), lambda x, y, module: y))
+    assert (words, domain) == (
+        "the class FeedForward(dim, hidden_dim): w1.weight is the gate w1, w3.weight is w3, w2.weight is w2", {}
+    )  # fmt: skip
+    x, w1, w3, w2 = (torch.randn(shape, dtype=torch.float32) for shape in ((2, 4), (3, 4), (3, 4), (4, 3)))
+    expected = (torch.nn.functional.silu(x @ w1.T) * (x @ w3.T)) @ w2.T
+    assert torch.equal(function(x, w1, w2, w3), expected)
+
+
+def test_a_module_that_needs_its_own_number_of_features_is_not_taken() -> None:
+    needs_it = feed_forward_class(lambda hidden: 16, lambda x, y, module: y + module.w1(x).reshape(-1, 16).sum())
+    with pytest.raises(NotTaken, match=r"w1.weight \(16, 4\).* where 9 features were asked for"):
+        bind_swiglu(needs_it)
+
+
+@pytest.mark.parametrize("name", ["FeedForward", "SwiGLU"])
+def test_a_module_that_adds_its_input_is_not_taken(name: str) -> None:
+    adds = feed_forward_class(lambda hidden: hidden, lambda x, y, module: x + y)
+    adds.__name__ = name
+    with pytest.raises(NotTaken, match="it adds its input to the result, as a call shows"):
+        bind_swiglu(adds)
+
+    class MLP(torch.nn.Module):
+        def __init__(self, d: int, hidden: int) -> None:
+            super().__init__()
+            self.up, self.down = torch.nn.Linear(d, hidden), torch.nn.Linear(hidden, d)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.down(torch.relu(self.up(x)))
+
+    with pytest.raises(NotTaken, match="it adds its input to the result, as a call shows"):
+        bind_feed_forward(MLP)
+
+
+@pytest.mark.parametrize("gate", ["first", "second"])
+@pytest.mark.parametrize("layout", ["concatenated", "interleaved"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
+def test_a_call_shows_the_form_of_a_gate(activation: str, layout: str, gate: str) -> None:
+    form = "tanh" if activation == "gelu_tanh" else "none"
+
+    class GEGLU(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            halves = x.chunk(2, -1) if layout == "concatenated" else (x[..., ::2], x[..., 1::2])
+            g, u = halves if gate == "first" else halves[::-1]
+            return torch.nn.functional.gelu(g, approximate=form) * u
+
+    _, _, domain = bind_gate("gelu", "gelu_tanh")(GEGLU)
+    assert domain == {"activation": (activation,), "layout": (layout,), "gate": (gate,)}
+
+
+def test_a_class_without_a_constructor_has_no_configuration() -> None:
+    class SwiGLU(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(NotTaken, match="is not one of two sizes"):
+        bind_swiglu(SwiGLU)
+
+
+def test_a_device_that_is_missing_is_named_without_the_list_of_all_devices() -> None:
+    with pytest.raises(NotImplementedError) as raised:
+        torch.empty(1, device="mps")
+    assert say(raised.value) == "NotImplementedError: PyTorch has no aten::empty.memory_format for the device MPS here"

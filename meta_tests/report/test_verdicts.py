@@ -308,3 +308,13 @@ def test_a_run_with_errors_has_no_score(tmp_path: Path) -> None:
     made = Report(tmp_path, read_line(HEADER), verdicts=verdicts, errors=[error], footer=footer)
     assert compute_score(made, "relu", (), 3, 0).reason == "the run had errors"
     assert report(tmp_path / "r", verdict()).complete
+
+
+def test_a_run_that_tried_nothing_does_not_say_that_nothing_is_wrong() -> None:
+    lines = format_closing([verdict(examples=0, worst=None, median=None, status="skipped", reason="run_relu is not written yet")])
+    assert lines[0] == "mine: nothing was tried"
+    assert lines[-1].startswith("next: write one of the operations")
+    missing = "it imports 'einops', which is not installed here; name the Python that has it, as in --python=.venv/bin/python"
+    lines = format_closing([verdict(examples=0, worst=None, median=None, status="skipped", reason=missing)])
+    assert lines[-1].startswith("next: a package is missing")
+    assert "--python=.venv/bin/python" in lines[-1]

@@ -77,7 +77,8 @@ class Gradient(Operation):
     def call(self, *arguments: Any, wrt: str | tuple[str, ...] = (), **keywords: Any) -> Call:
         """Return the call. `wrt` names the arguments whose gradients it returns; without it, every argument that has one."""
         call = super().call(*arguments, **keywords)
-        reached = tuple(name for name in self.floating_shapes(call) if self._has_gradient.get(_drop_indices(name), True))
+        known = self._has_gradient(call)
+        reached = tuple(name for name in self.floating_shapes(call) if known.get(_drop_indices(name), True))
         if not (wrt or reached):
             raise NotImplementedVariant(
                 f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments", "gradient"
@@ -111,20 +112,20 @@ class Gradient(Operation):
         is_partial = any(x is None for _, x in leaves(call.arguments[0]))
         if absent and self.own and not is_partial:
             raise Violation(f"there is no gradient of {', '.join(absent)}")
-        self._note_gradients(found)
+        self._note_gradients(call, found)
         arrays = [np.zeros(shapes[name]) if name in absent else self._array(name, found[name], shapes[name]) for name in names]
         gradients = call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays))
         if absent and not is_partial:
             self._refuse_absent(call, result, gradients, absent)
         return call.record(result, gradients)
 
-    def _note_gradients(self, found: dict[str, Any]) -> None:
+    def _note_gradients(self, call: Call, found: dict[str, Any]) -> None:
         """Note which arguments have a gradient. Zeros show none: torch.func.vjp returns zeros where there is none."""
-        framework = self.backend.framework
+        framework, known = self.backend.framework, self._has_gradient(call)
         for path, x in found.items():
             name = _drop_indices(path)
-            if self._has_gradient.get(name) is not True and framework.is_array(x) and np.any(framework.numpy(x) != 0):
-                self._has_gradient[name] = True
+            if known.get(name) is not True and framework.is_array(x) and np.any(framework.numpy(x) != 0):
+                known[name] = True
 
     def _refuse_absent(self, call: Call, result: Any, gradients: np.ndarray, absent: list[str]) -> None:
         """Raise an error if the equation does not allow gradients of 0 where there are none."""
@@ -133,10 +134,10 @@ class Gradient(Operation):
         refused = ~np.asarray(alone.expectation(self.precision).accepts(gradients))
         refused_in = alone.parts.split(refused) if alone.parts else {str(call.keywords["wrt"]): refused}
         needed = [name for name in absent if refused_in[name].any()]
-        if lost := [name for name in needed if self._has_gradient.get(_drop_indices(name))]:
+        if lost := [name for name in needed if self._has_gradient(call).get(_drop_indices(name))]:
             raise Violation(f"there is no gradient of {', '.join(lost)}", [("other calls", "have a gradient of it")])
         if needed:
-            self._has_gradient.update(dict.fromkeys(map(_drop_indices, needed), False))
+            self._has_gradient(call).update(dict.fromkeys(map(_drop_indices, needed), False))
             carries = f"{self.backend.name}'s {self.spec.forward} carries no gradient of"
             raise NotImplementedVariant(f"{carries} {', '.join(needed)}", "gradient")
 
@@ -179,10 +180,15 @@ class Gradient(Operation):
         name, inside = call.parts.locate(index) if call.parts else (call.keywords["wrt"], index)
         return f"{name}{format_index(inside)}"
 
-    @property
-    def _has_gradient(self) -> dict[str, bool]:
-        """Return which arguments have a gradient in the framework's graph. A layer, for example, may copy its weights."""
-        return self.backend.has_gradient.setdefault(self.name, {})
+    def _has_gradient(self, call: Call) -> dict[str, bool]:
+        """Return which arguments have a gradient in the framework's graph. A layer, for example, may copy its weights.
+
+        Where two functions of the file stand for the operation, one may copy them and the other may not.
+        """
+        stated = self.backend.state("separate_functions", {})
+        option = stated.get(self.spec.forward) if isinstance(stated, dict) else None
+        key = self.name if option is None or call.keywords.get(option) is None else f"{self.name} with {option}"
+        return self.backend.has_gradient.setdefault(key, {})
 
     # --- automatic differentiation --------------------------------------------------------------------------------------
 

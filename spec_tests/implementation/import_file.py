@@ -27,7 +27,7 @@ def import_file(path: Path) -> ModuleType:
     """Import a file. Raise ImportError if a name that it imports from its project would come from elsewhere."""
     path = path.resolve()
     root, names = import_root(path), module_names(path)
-    for folder in map(str, (path.parent, root)):
+    for folder in map(str, (root, path.parent)):  # in this order: in the package `model`, model/model.py is no other `model`
         if folder not in sys.path:
             # At the end, to shadow nothing. It stays there, because functions may import when they are called.
             sys.path.append(folder)

@@ -213,6 +213,7 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
                 "MultiheadAttention",
                 "MultiHeadSelfAttention",
                 "CausalSelfAttention",
+                "CasualSelfAttention",  # as it is often misspelt
                 "SelfAttention",
                 "Attention",
                 "CausalMultiHeadSelfAttention",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from types import SimpleNamespace
+from collections.abc import Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from ..specification.aliases import KEYWORDS, WIDTH_NAMES
-from ._imported import NotTaken, find_name, list_parameters
+from ._imported import NotTaken, find_name, list_named_parameters, list_parameters
 
 CONFIG_NAMES = ("config", "cfg", "args")
 EPS_NAMES = ("eps", *KEYWORDS["eps"])
@@ -43,6 +44,9 @@ DROPOUT_NAMES = (
     "dropout_rate",
     "p_drop",
 )
+ROUNDED: Mapping[str, Any] = MappingProxyType(
+    {"multiple_of": 1, "ffn_dim_multiplier": None}
+)  # of Llama's feed-forward: its number of features is rounded to no multiple
 THETA = 10_000.0
 THETA_NAMES = ("rope_theta", "theta", *KEYWORDS["theta"])
 ROTATION_SWITCHES = ("use_rope", "rope", "use_rotary", "rotary", "apply_rope", "use_rotary_embedding")
@@ -60,13 +64,13 @@ def name_sizes(
     named |= {**dict.fromkeys(KV_HEADS_NAMES, heads), **dict.fromkeys(BIAS_NAMES, False), **dict.fromkeys(DROPOUT_NAMES, 0.0)}
     named |= {**dict.fromkeys(THETA_NAMES, theta or THETA), **dict.fromkeys(ROTATION_SWITCHES, theta is not None)}
     named |= {**dict.fromkeys(HIDDEN_NAMES, hidden or 4 * d), **dict.fromkeys(EPS_NAMES, eps)}
-    named |= {"hidden_act": "silu", "pretraining_tp": 1}
+    named |= {"hidden_act": "silu", "pretraining_tp": 1, **ROUNDED}
     return named | {"head_dim": d // heads, "vocab_size": 2, "n_layer": 1}
 
 
 def find_config(found: Any) -> tuple[str, Any]:
     """Return the name of the only parameter of a constructor that is a configuration, "" if there is none, and its class."""
-    parameters = {p.name: p for p in list_parameters(found)}
+    parameters = {p.name: p for p in list_named_parameters(found)}
     config = find_name(list(parameters), CONFIG_NAMES)
     return (config, resolve_annotation(found, parameters[config].annotation)) if config else ("", None)
 

@@ -21,14 +21,17 @@ UNCOVERED = (  # functions of assignment 1 that are about text, data or files
 
 
 def clip_gradients(module: Any, gradients: Any, *, max_norm: float) -> Any:
-    """Clip the gradients of parameters in place, as run_gradient_clipping does. The last parameter is frozen and has none."""
+    """Clip the gradients of parameters in place, as run_gradient_clipping does. The last parameter is frozen and has none.
+
+    A single number becomes a vector of one: the models of the assignment have no parameter without a dimension.
+    """
     torch = importlib.import_module("torch")
-    parameters = [torch.nn.Parameter(torch.zeros_like(g)) for g in gradients]
+    parameters = [torch.nn.Parameter(torch.zeros_like(g.reshape(g.shape or (1,)))) for g in gradients]
     for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient.clone()
+        parameter.grad = gradient.reshape(parameter.shape).clone()
     frozen = torch.nn.Parameter(torch.zeros(2), requires_grad=False)
     module.run_gradient_clipping([*parameters, frozen], max_norm)
-    return [parameter.grad for parameter in parameters]
+    return [parameter.grad.reshape(g.shape) for parameter, g in zip(parameters, gradients, strict=True)]
 
 
 def take_adamw_steps(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ._configurations import BIAS_NAMES, DROPOUT_NAMES, HIDDEN_NAMES, find_config, make_config, name_sizes
-from ._imported import NotTaken, import_torch, list_parameters
+from ._configurations import BIAS_NAMES, DROPOUT_NAMES, HIDDEN_NAMES, ROUNDED, find_config, make_config, name_sizes
+from ._imported import RAISED, NotTaken, import_torch, list_named_parameters, say
 
 ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {  # our name of a matrix, and the names that modules give it
@@ -16,7 +16,8 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "w2": ("w2", "down_proj", "down", "w_down", "linear_down", "fc_down", "proj", "out_proj"),
     }
 )
-D, HIDDEN = 4, 6
+D, HIDDEN = 4, 9  # two thirds of the second, as in Llama, are another number than the first
+UP, DOWN = (HIDDEN, D), (D, HIDDEN)
 NAMED = ("swiglu", "llama")  # in the names of classes whose gate is silu
 FEED_FORWARD_ACTIVATIONS = ("relu", "gelu")
 PROBES = (-2.0, -1.0, -0.25, 0.5, 1.0, 2.0)  # where the activations differ
@@ -29,7 +30,9 @@ def bind_feed_forward(found: Any) -> tuple[Callable[..., Any], str, dict[str, An
     sizes: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters()}
     matrices = [name for name, shape in sizes.items() if len(shape) == 2]
     if len(matrices) != 2 or sizes[matrices[0]] != sizes[matrices[1]][::-1] or sizes[matrices[0]][1] != D:
-        raise NotTaken(f"its parameters are {_describe(sizes)}; a matrix up and one down would be taken")
+        wanted = f"a matrix up and one down, (hidden, {D}) and ({D}, hidden)"
+        raise NotTaken(f"its parameters are {_describe(sizes)}; {wanted}, would be taken")
+    _check_features(module, dict(zip(matrices, (UP, DOWN), strict=True)))
     biases = [name.removesuffix("weight") + "bias" for name in matrices]
     vectors = [name for name, shape in sizes.items() if len(shape) == 1]
     if vectors and {*vectors} != {*biases}:
@@ -49,15 +52,36 @@ def bind_feed_forward(found: Any) -> tuple[Callable[..., Any], str, dict[str, An
     def with_biases(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str) -> Any:
         return run(x, (w1, w2), (b1, b2))
 
-    activation = _find_activation(lambda x: run(x, (import_torch().ones(1, 1), import_torch().ones(1, 1)), (None, None)))
+    one = import_torch().ones(1, 1)
+    activation = _find_activation(lambda x: run(x, (one, one), (None, None)), added=lambda x: x)
     if activation not in FEED_FORWARD_ACTIVATIONS:
         raise NotTaken(f"its activation is {activation}, as a call shows; feed_forward has relu and gelu")
     words = f"the class {found.__name__}({shown}): {matrices[0]} is w1, {matrices[1]} is w2, {activation} as a call shows"
     return with_biases if vectors else plain, words, {"activation": (activation,)}
 
 
-def _find_activation(call: Callable[[Any], Any]) -> str:
-    """Return the name of the activation nearest to the answers for single numbers."""
+def _check_features(module: Any, shapes: dict[str, tuple[int, int]]) -> None:
+    """Raise NotTaken unless matrices of HIDDEN features can take the place of the module's own.
+
+    A module may round the number of features that it is asked for, or choose its own. Layers that only multiply do not need it.
+    """
+    torch = import_torch()
+    own: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters() if name in shapes}
+    if own == shapes:
+        return
+    state = {name: torch.ones(shape) for name, shape in shapes.items()}
+    state |= {name: torch.zeros(HIDDEN) for name, value in module.named_parameters() if value.dim() == 1 and len(value) != D}
+    try:
+        torch.func.functional_call(module.eval(), state, (torch.ones(1, D),))
+    except RAISED as error:
+        raise NotTaken(f"its parameters are {_describe(own)} where {HIDDEN} features were asked for: {say(error)}") from error
+
+
+def _find_activation(call: Callable[[Any], Any], added: Callable[[Any], Any]) -> str:
+    """Return the name of the activation nearest to the answers for single numbers.
+
+    Raise NotTaken if the answers are nearer to one of them plus what is `added` by a module that adds its input to the result.
+    """
     torch = import_torch()
     functional = torch.nn.functional
     x = torch.tensor(PROBES)
@@ -72,7 +96,10 @@ def _find_activation(call: Callable[[Any], Any]) -> str:
     }
     with torch.no_grad():
         answer = call(x[:, None])[:, 0]
-    return min(known, key=lambda name: float((known[name] - answer).abs().max()))
+    gaps = {name: float((value - answer).abs().max()) for name, value in known.items()}
+    if min(float((value + added(x) - answer).abs().max()) for value in known.values()) < min(gaps.values()):
+        raise NotTaken("it adds its input to the result, as a call shows")
+    return min(gaps, key=lambda name: gaps[name])
 
 
 def _find_constructor(found: Any) -> tuple[Callable[[int, int], Any], str]:
@@ -81,11 +108,12 @@ def _find_constructor(found: Any) -> tuple[Callable[[int, int], Any], str]:
     if config:
         shown = getattr(annotated, "__name__", config)
         return lambda d, hidden: found(**{config: make_config(annotated, name_sizes(d, hidden=hidden))}), shown
-    parameters = list_parameters(found)
+    parameters = list_named_parameters(found)
     names = [p.name for p in parameters]
     switches = {name: False for name in names if name in BIAS_NAMES}
     required = [p.name for p in parameters if p.default is p.empty and p.kind.name.startswith("POSITIONAL")]
     others = {name: 0.0 for name in required[1:] if name in DROPOUT_NAMES}
+    others |= {name: value for name, value in ROUNDED.items() if name in required}
     free = [name for name in required if name not in (*switches, *others)]
     if not names or len(free) > 3:
         raise NotTaken(f"its constructor ({', '.join(names)}) is not one of two sizes")
@@ -114,6 +142,8 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in state.items() if len(shape) == 2}
     vectors = {name: shape for name, shape in state.items() if len(shape) == 1}
     keys = _find_roles(matrices)
+    if len(keys) == len(ROLES):
+        _check_features(module, {keys["w1"]: UP, keys["w2"]: DOWN, keys["w3"]: UP})
     biases = {role: key.removesuffix("weight") + "bias" for role, key in keys.items()}
     if len(matrices) != 3 or len(keys) != 3 or (vectors and {*vectors} != {*biases.values()}):
         raise NotTaken(f"its parameters are {_describe(state)}; w1, w2, w3 would be taken")
@@ -133,22 +163,22 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
         return run(x, {"w1": w1, "w2": w2, "w3": w3}, {"w1": b1, "w2": b2, "w3": b3})
 
     roles = f"{keys['w1']} is the gate w1, {keys['w3']} is w3, {keys['w2']} is w2"
-    if not any(word in found.__name__.lower() for word in NAMED):
-        one = import_torch().ones(1, 1)
-        gate = _find_activation(lambda x: run(x, dict.fromkeys(ROLES, one), dict.fromkeys(ROLES)) / x)
-        if gate != "silu":
-            raise NotTaken(f"its gate is {gate}, as a call shows; swiglu has silu")
+    one = import_torch().ones(1, 1)
+    gate = _find_activation(lambda x: run(x, dict.fromkeys(ROLES, one), dict.fromkeys(ROLES)) / x, added=import_torch().ones_like)
+    if gate != "silu" and not any(word in found.__name__.lower() for word in NAMED):
+        raise NotTaken(f"its gate is {gate}, as a call shows; swiglu has silu")
     return with_biases if vectors else swiglu, f"the class {found.__name__}({shown}): {roles}", {}
 
 
 def _find_roles(matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
     """Return which matrix is the gate w1, which the way up w3 and which the way down w2, as far as names and shapes say it.
 
+    The module may have chosen its own number of hidden features, if it is another one than the row's width.
     Where another matrix is the way down, w1 and w2 are the gate and the way up.
     """
     own = {name: name.removesuffix(".weight").rpartition(".")[2].lower() for name in matrices}
-    down = [name for name, shape in matrices.items() if shape == (D, HIDDEN) and own[name] in ROLES["w2"]]
-    up = [name for name, shape in matrices.items() if shape == (HIDDEN, D)]
+    down = [name for name, shape in matrices.items() if shape[0] == D != shape[1] and own[name] in ROLES["w2"]]
+    up = [name for name, shape in matrices.items() if shape[1] == D != shape[0]]
     gates = [name for name in up if own[name] in ROLES["w1"]]
     others = [name for name in up if own[name] in (*ROLES["w3"], "w2") and name not in gates]
     found = {"w1": gates, "w2": down, "w3": others}

@@ -21,7 +21,7 @@ import numpy as np
 from ..specification.aliases import KEYWORDS
 from ._imported import RAISED, find_name, list_parameters
 from ._module_probes import NEAR, PROBES
-from ._promises import DEFAULT_DTYPES
+from ._promises import DEFAULT_DTYPES, NUMPY_DTYPES
 from ._signatures import Match
 
 NAMESPACES: Mapping[str, str] = MappingProxyType(
@@ -37,7 +37,6 @@ BATCHES = ((), (1,), (1, 2))  # with which a function is tried
 PAIRS_OF_RESULTS: Mapping[tuple[int, ...], str] = MappingProxyType(
     {(TOKENS, TOKENS): "attention_with_weights", (TOKENS,): "attention_with_lse"}
 )  # the shape of the second result of attention, and the operation that has it
-ONE_DTYPE: Mapping[str, Any] = MappingProxyType({"dtype": DEFAULT_DTYPES})
 OF_PLAIN_ATTENTION: Mapping[str, Any] = MappingProxyType({"attention_with_lse": {"h_kv": "h"}})  # it shares no heads
 NORMS: Mapping[str, int] = MappingProxyType({"rms_norm": 2, "layer_norm": 3})  # and how many arrays they have
 ATTENTION = "scaled_dot_product_attention"
@@ -67,6 +66,7 @@ class FormProbe:
 
     def __init__(self, framework: str, *, is_stated: bool = True) -> None:
         self.framework, self.is_stated = framework, is_stated  # whether the file states its framework
+        self.dtypes = NUMPY_DTYPES if framework == "numpy" and not is_stated else DEFAULT_DTYPES
 
     def list_forms(self, operation: str, match: Match, has: Callable[[str], bool]) -> Iterator[Form]:
         """Yield what the function is, with what a call shows of it. `has` says which operations have functions of their own."""
@@ -78,7 +78,7 @@ class FormProbe:
         if not match.order:
             yield self._see_choices(operation, match, _list_names(pairs))
             return
-        domain: dict[str, Any] = {**self._find_batches(match), "empty": False, "dtype": DEFAULT_DTYPES}
+        domain: dict[str, Any] = {**self._find_batches(match), "empty": False, "dtype": self.dtypes}
         shown: dict[str, Any] = {}
         if "positions" in match.missing:
             domain |= {"positions": "consecutive"}
@@ -115,10 +115,9 @@ class FormProbe:
         with suppress(*RAISED):  # of the function itself
             if bool((np.asarray(bias(2, 1))[:, 1, 0] < 0).all()):
                 words = f"{name}({length}, {heads})"
-                yield Form("alibi_slopes", name, alibi_slopes, f"the slopes of {words}", ONE_DTYPE)
-                yield Form(
-                    "alibi_bias", name, alibi_bias, f"{words} of one head, divided by its slope", {**ONE_DTYPE, "empty": False}
-                )
+                yield Form("alibi_slopes", name, alibi_slopes, f"the slopes of {words}", {"dtype": self.dtypes})
+                divided = f"{words} of one head, divided by its slope"
+                yield Form("alibi_bias", name, alibi_bias, divided, {"dtype": self.dtypes, "empty": False})
 
     def _see_choices(self, operation: str, match: Match, names: str) -> Form:
         """Return the form of a function with the operation's arrays, with what its name and its parameters leave open.

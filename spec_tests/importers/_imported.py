@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
 MAX_DTYPES = 100  # that are read of what is stated: an object of foreign code may have no end
+OTHER_DEVICE = re.compile(r"Could not run '(\S+)' with arguments from the '(\w+)' backend")
 RAISED = (Exception, SystemExit, GeneratorExit)  # by foreign code that is tried; a person may still interrupt
 
 
@@ -23,7 +25,9 @@ class CannotRun(NotTaken):
 
 
 def say(error: BaseException) -> str:
-    """Return the type and the text of what foreign code has raised."""
+    """Return the type and the text of what foreign code has raised, without PyTorch's list of all its devices."""
+    if found := OTHER_DEVICE.search(str(error)):
+        return f"{type(error).__name__}: PyTorch has no {found[1]} for the device {found[2]} here"
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
@@ -111,6 +115,11 @@ def list_parameters(function: Any) -> list[inspect.Parameter]:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []
+
+
+def list_named_parameters(function: Any) -> list[inspect.Parameter]:
+    """Return the parameters without *args and **kwargs, which are all that a class without a constructor of its own has."""
+    return [p for p in list_parameters(function) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def find_name(names: Sequence[str], aliases: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ A call chooses between forms of one operation. Which operation a module is, its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 from ._imported import import_torch
@@ -30,6 +31,22 @@ def find_form_of_gelu(function: Callable[[Any], Any]) -> str:
     answer = function(x)
     gaps = [float((answer - torch.nn.functional.gelu(x, approximate=form)).abs().max()) for form in FORMS]
     return FORMS[gaps.index(min(gaps))]
+
+
+def find_form_of_gate(function: Callable[[Any], Any], activations: Sequence[str]) -> dict[str, str]:
+    """Return the options of `gated_activation` whose answer is nearest to the function's, for one packed row."""
+    torch = import_torch()
+    functional = torch.nn.functional
+    known = {"silu": functional.silu, "gelu": functional.gelu, "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh")}
+    row = torch.tensor([PROBES], dtype=torch.float32)
+    answer = function(row)
+    gaps: dict[tuple[str, str, str], float] = {}
+    for activation, layout, gate in product(activations, ("concatenated", "interleaved"), ("first", "second")):
+        halves = row.chunk(2, -1) if layout == "concatenated" else (row[:, ::2], row[:, 1::2])
+        g, u = halves if gate == "first" else halves[::-1]
+        gaps[activation, layout, gate] = float((answer - known[activation](g) * u).abs().max())
+    nearest: tuple[str, str, str] = min(gaps.items(), key=lambda item: item[1])[0]
+    return dict(zip(("activation", "layout", "gate"), nearest, strict=True))
 
 
 class NormProbe:

@@ -3,6 +3,7 @@
 import math
 
 DEFAULT_DTYPES = ("float32",)  # in which imported code is tried unless its file states others
+NUMPY_DTYPES = ("float64",)  # in which NumPy functions of such a file are tried: its arrays have this dtype unless told otherwise
 PROMISED_TIERS = ("equation",)  # of a contract: nobody who wrote it has promised this suite more
 
 NAIVE_BYTES = 2**30  # that naive code may allocate for one call

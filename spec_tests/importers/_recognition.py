@@ -15,7 +15,7 @@ from ..specification.aliases import CLASS_NAMES, GUIDE, OPERATIONS
 from ..specification.registry import operations
 from ._function_forms import NAMESPACES, Form, FormProbe
 from ._imported import is_module_instance, list_parameters, read_dict
-from ._promises import DEFAULT_DTYPES
+from ._promises import DEFAULT_DTYPES, NUMPY_DTYPES
 from ._signatures import match_parameters
 
 ALIBI = "alibi_bias"
@@ -42,7 +42,8 @@ class Recognized:
                 own = self.conventions.get(name, {})
                 self.conventions[name] = {operation: value, **own} if isinstance(own, dict) else own
         if framework:
-            self.framework, self.dtypes = framework, getattr(source, "dtypes", DEFAULT_DTYPES)
+            usual = NUMPY_DTYPES if framework == "numpy" else DEFAULT_DTYPES
+            self.framework, self.dtypes = framework, getattr(source, "dtypes", usual)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["recognized_source"], name)

@@ -10,7 +10,7 @@ from ..specification.aliases import WIDTH_NAMES
 from ._configurations import BIAS_NAMES, EPS_NAMES, find_config, make_config, name_sizes
 from ._feed_forward_modules import bind_feed_forward, bind_swiglu
 from ._imported import NotTaken, find_name, list_parameters
-from ._module_probes import NormProbe, call_module, find_form_of_gelu
+from ._module_probes import NormProbe, call_module, find_form_of_gate, find_form_of_gelu
 
 WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
 Bound = tuple[Callable[..., Any], str, dict[str, Any]]
@@ -201,6 +201,28 @@ def bind_along_axis(operation: str) -> Callable[[Any], Bound]:
     return bind
 
 
+def bind_gate(*activations: str) -> Callable[[Any], Bound]:
+    """Return the binder of a module without parameters that gates one half of a packed array with the other.
+
+    A call shows which half is the gate, how the halves are packed, and which of the activations is computed.
+    """
+
+    def bind(found: Any) -> Bound:
+        if required_parameters(found):
+            raise NotTaken(f"its constructor requires {', '.join(required_parameters(found))}")
+        if sizes := shapes_of(found()):
+            raise NotTaken(f"its parameters are {_describe_shapes(sizes)}, and a gate has none")
+
+        def gated_activation(x: Any, *, activation: str, layout: str, gate: str) -> Any:
+            return call_module(found(), {}, x)
+
+        form = find_form_of_gate(lambda x: call_module(found(), {}, x), activations)
+        words = ", ".join(f"{name} {value}" for name, value in form.items())
+        return gated_activation, f"the class {found.__name__}(), {words}, as a call shows", {k: (v,) for k, v in form.items()}
+
+    return bind
+
+
 def _gate(activation: str) -> Callable[[Any], Bound]:
     return bind_pointwise("gated_activation", {"activation": (activation,), "layout": ("concatenated",), "gate": ("first",)})
 
@@ -223,6 +245,8 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingP
         "gated_activation silu": (("SiluAndMul",), _gate("silu")),
         "gated_activation gelu": (("GeluAndMul",), _gate("gelu")),
         "gated_activation tanh": (("GeluTanhAndMul",), _gate("gelu_tanh")),
+        "gated_activation swiglu": (("SwiGLU",), bind_gate("silu")),
+        "gated_activation geglu": (("GEGLU",), bind_gate("gelu", "gelu_tanh")),
         "swiglu": (("SwiGLU", "SwiGLUFFN", "LlamaMLP", *FEED_FORWARD), bind_swiglu),
         "feed_forward": (FEED_FORWARD, bind_feed_forward),
     }

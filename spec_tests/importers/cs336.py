@@ -60,6 +60,7 @@ ADAPTERS = frozenset(
 UPCASTS = "rms_norm"  # which the hand-out of 2025 wants to compute in float32 and to return in the dtype of its input
 FREE = (UPCASTS, "cosine_schedule")  # operations in other dtypes than float32: the latter has no arrays
 UPCAST_DTYPES = ("bfloat16", "float16")
+SEPARATE_FUNCTIONS = MappingProxyType({"multihead_self_attention": "theta"})  # the option with which another one is called
 THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
 EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
 HEADS_DOMAIN: Mapping[str, Any] = MappingProxyType({"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)})
@@ -252,6 +253,7 @@ class Adapters:
     def __init__(self, module: Any):
         self.module, self.edition = module, Edition2024 if hasattr(module, "run_positionwise_feedforward") else Edition2025
         self.__name__, self.__file__ = module.__name__, module.__file__
+        self.separate_functions = dict(SEPARATE_FUNCTIONS)
         upcasts = self.edition is Edition2025 and hasattr(module, "run_rmsnorm")  # the hand-out of 2024 says nothing of 16 bits
         self.dtypes = getattr(module, "dtypes", (*DEFAULT_DTYPES, *UPCAST_DTYPES) if upcasts else DEFAULT_DTYPES)
         for name in ("device", "name", "version", "conventions", "precision", "synchronize"):

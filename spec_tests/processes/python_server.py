@@ -37,7 +37,7 @@ from .trees import Handle, Kept, Making, read_tree, write_tree
 
 BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
     "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
-    "beyond", "carriers", "import_kind", "promised_tiers", "shards", "ranks",
+    "beyond", "carriers", "import_kind", "promised_tiers", "separate_functions", "shards", "ranks",
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "narrow_dtypes", "integer", "differentiates", "accumulates",

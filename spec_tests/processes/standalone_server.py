@@ -21,7 +21,7 @@ if sys.version_info < (3, 10):  # noqa: UP036, which is about the suite's own Py
 
 EXTENSIONS = ("trees", "handles", "layouts", "linearization")
 REQUESTS = ("call", "linearize", "pull_back", "read", "overwrite", "translate_call")  # methods of the server
-STATED = ("dtypes", "domain", "carriers", "conventions", "precision", "version", "device", "beyond")
+STATED = ("dtypes", "domain", "carriers", "conventions", "precision", "version", "device", "beyond", "separate_functions")
 PLAIN = (bool, int, float, str, type(None))
 
 

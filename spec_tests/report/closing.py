@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from ..implementation.missing_parts import OTHER_PYTHON
 from ..inputs.effort import current_effort
 from ..specification.tiers import EQUATION
 from .bugs import Bug, group_bugs, list_errors, list_failures
@@ -66,7 +67,7 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     if cut:
         lines = _wrap_first(f"{backend}: {cut.sentence}; until then {causes if failed else 'nothing failed'}")
     else:
-        found = "nothing fails but what a file lists" if known else "nothing wrong found"
+        found = "nothing fails but what a file lists" if known else "nothing wrong found" if tried else "nothing was tried"
         lines = [f"{backend}: {causes if failed else 'no verdict' if errors else found}"]
     if errors:
         lines += _wrap(_describe_errors(errors), "    ")
@@ -137,6 +138,8 @@ def _advise(verdicts: list[Verdict], cut: Cut | None, *, is_kept: bool) -> str:
         return "try the other laws, too; --report=DIR --resume goes on where a run with --report=DIR was cut"
     if list_errors(verdicts):
         return "look at the traceback above; if it ends in spec_tests, report it there"
+    if not any(v.examples for v in verdicts) and any(OTHER_PYTHON in v.reason for v in verdicts):
+        return f"a package is missing, as the list above says; {OTHER_PYTHON}"
     if not any(v.examples for v in verdicts):
         return "write one of the operations; --list-backends prints backends to look at"
     if current_effort().name == "smoke":
