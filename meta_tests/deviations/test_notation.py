@@ -24,7 +24,7 @@ from ..support.rotation import rotate
 WRITTEN = 80  # edits of each operation
 MAX_STEPS = 100  # of an equation with its parts; the lines of larger ones are those of their parts
 SMALL = [name for name in (*operations(), *gradients()) if specification(name).steps <= MAX_STEPS]
-OF_THE_BOUND = ("interpolated", "through_maximum", "recomputed")  # marks with arguments that change no value
+OF_THE_BOUND = ("either", "interpolated", "through_maximum", "recomputed")  # marks with arguments that change no value
 WORDS = {
     "along",
     "held",

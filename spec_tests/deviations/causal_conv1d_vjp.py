@@ -108,3 +108,20 @@ def activation_not_differentiated(
     Shows: an activation. Hides: none.
     """
     return causal_conv1d_vjp(cotangent, x, weight, bias, state)
+
+
+@deviation("reference", "packed_is_one_by_one")
+def gradient_across_the_ends(
+    cotangent: Any, x: Any, weight: Any, bias: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
+) -> Any:
+    """the gradient of out flows back across the ends of packed sequences, as if they were one.
+
+    Shows: two members, two taps. Hides: one member; one tap; no cu_seqlens.
+    """
+    dx, *others = causal_conv1d_vjp(cotangent, x, weight, bias, state, cu_seqlens, **options)
+    if cu_seqlens is None or cotangent[0] is None:
+        return dx, *others
+    alone = cotangent[0], None
+    within = causal_conv1d_vjp(alone, x, weight, bias, state, cu_seqlens, **options)[0]
+    across = causal_conv1d_vjp(alone, x, weight, bias, None if state is None else float64(state)[0], **options)[0]
+    return dx + (across - within), *others

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._pages import listed_pages
+from reference_numpy._pages import listed_pages, rows_in_pages
 from reference_numpy.latent_attention_absorbed import latent_attention_absorbed
 
 from . import deviation
@@ -80,6 +80,24 @@ def full_last_page_left_out(q: Any, cache: Any, lengths: Any = None, block_table
         lengths, size = np.asarray(lengths), cache.shape[1]
         lengths = np.where((lengths % size == 0) & (lengths > size + q.shape[-2]), lengths - size, lengths)
     return latent_attention_absorbed(q, cache, lengths, block_table, **options)
+
+
+@deviation("quarantine_in_pages")
+def hidden_rows_of_the_last_page_multiplied(
+    q: Any, cache: Any, lengths: Any = None, block_table: Any = None, **options: Any
+) -> Any:
+    """the unused rows of the last page are multiplied by their weights of 0, so that a NaN or an infinity in them spreads.
+
+    Shows: NaN and infinities in the unused rows. Hides: finite ones; full pages; no block_table.
+    """
+    out, lse = latent_attention_absorbed(q, cache, lengths, block_table, **options)
+    if block_table is None:
+        return out, lse
+    rows, used = rows_in_pages(cache, block_table, lengths), np.asarray(lengths)[:, None]
+    place = np.arange(rows.shape[1])
+    unused = (place >= used) & (place < -(-used // cache.shape[1]) * cache.shape[1])
+    products = 0.0 * np.where(unused[..., None], rows, 0.0)
+    return out + np.sum(products, axis=1)[:, None, None, : out.shape[-1]], lse
 
 
 def _read(cache: Any, table: Any, lengths: Any, place: Any, within: Any) -> Any:
