@@ -29,7 +29,7 @@ def columns_of_the_member_before(
     return np.concatenate([out[:, :start], through[:, start:]], axis=-1), after
 
 
-@deviation("reference", "packed_is_one_by_one", "empty_members")
+@deviation("reference", "empty_members")
 def members_begin_with_the_first_state(
     x: Any, weight: Any, bias: Any = None, state: Any = None, cu_seqlens: Any = None, **options: Any
 ) -> Any:

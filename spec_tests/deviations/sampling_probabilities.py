@@ -38,7 +38,7 @@ def not_renormalized_after_min_p(logits: Any, **options: Any) -> Any:
     return _divided_before("min_p", logits, options)
 
 
-@deviation("reference", "probabilities_sum_to_one")
+@deviation("reference")
 def not_renormalized_after_top_p(logits: Any, **options: Any) -> Any:
     """without min_p, what is kept is divided by the sum of what top_k keeps: what top_p leaves out then is still in this sum.
 

@@ -32,7 +32,7 @@ def smallest_scores(scores: Any, *, k: int) -> Any:
     return select_keys(np.where(np.isneginf(x := number(scores)), -np.inf, -x), k=k)
 
 
-@deviation("reference", "largest_scores", seen=("https://github.com/ml-explore/mlx-lm/pull/1552",))
+@deviation("reference", seen=("https://github.com/ml-explore/mlx-lm/pull/1552",))
 def first_key_always_selected(scores: Any, *, k: int) -> Any:
     """the first key is selected whatever its score is, as one that takes the weights which nothing else deserves.
 

@@ -65,17 +65,6 @@ def ratio_turned_around(*arrays: Any) -> Any:
     return verify_by(arrays, accepts=lambda p, q, u: (u * p < q) & (p > 0))
 
 
-@deviation("reference")
-def typical_acceptance(*arrays: Any) -> Any:
-    """a token is accepted if the target has more of it than min(0.09, 0.3 e^−entropy), as in Medusa, whatever the uniform.
-
-    Shows: tokens of any probabilities. Hides: targets of one token.
-    """
-    p = number(arrays[2])[:, : np.shape(arrays[0])[1]]
-    entropy = -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
-    return verify_by(arrays, accepts=lambda p, q, u: p > np.minimum(0.09, 0.3 * np.exp(-entropy)))
-
-
 @deviation("reference", "losslessness", "a_draft_without_probabilities")
 def accepted_without_a_uniform(*arrays: Any) -> Any:
     """a token is accepted if the target has at least as much of it as the draft, whatever the uniform.
