@@ -50,6 +50,7 @@ def paged_attention(
 
     Two pages of one slot each, listed in reverse:
 
+    >>> import numpy as np
     >>> pages, table = np.array([[[[5.0]]], [[[7.0]]]]), np.array([[1, 0]])
     >>> paged_attention(np.ones((1, 1, 1, 1)), 0 * pages, pages, table, np.array([1]))
     array([[[[7.]]]])

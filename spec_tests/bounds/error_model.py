@@ -57,9 +57,10 @@ def _exp_error(z: Any, x: Any, *, f: Format) -> Any:
 
     A z that is 0 in float64 may be its smallest number in code of float64 that rounds x otherwise, or that shifts it.
     """
-    finite = np.isfinite(x)
-    size = np.where(x == 0, 0.0, (ROUNDINGS["exp"] + 4 * np.where(finite, np.abs(x), 0.0)) * z)
-    return np.where(finite & (z == 0), f.quantum / f.u, size) if f.precision >= FORMATS["float64"].precision else size
+    size = np.where(x == 0, 0.0, (ROUNDINGS["exp"] + 4 * np.where(np.isinf(x), 0.0, np.abs(x))) * z)
+    if f.precision < FORMATS["float64"].precision:
+        return size
+    return np.where((size == 0) & (x != 0) & ~np.isinf(x), f.quantum / f.u, size)
 
 
 def _power_error(z: Any, base: Any, exponent: Any, *, f: Format) -> Any:
