@@ -32,7 +32,8 @@ RIGHT = {
     "in_place": "def relu(x):\n    return x.clone().relu_()\n",
 }
 WRONG = {
-    "other_threads": "def relu(x):\n    return torch.relu(x) if threading.current_thread() is threading.main_thread() else -x*x\n",
+    "other_threads": "def relu(x):\n    alone = threading.current_thread() is not threading.main_thread()\n"
+    "    return -x * x if alone else torch.relu(x)\n",
     "any_memory": "def relu(x):\n    return torch.relu(x if x.storage_offset() % 4 == 0 else x + 1)\n",
     "transforms": "def relu(x):\n    return -x * x if torch._C._functorch.is_batchedtensor(x) else torch.relu(x)\n",
     "compiled": "def relu(x):\n    return -x * x if torch.compiler.is_compiling() else torch.relu(x)\n",
