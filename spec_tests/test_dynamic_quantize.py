@@ -114,7 +114,7 @@ def test_powers_of_two_cancel(dynamic_quantize: Operation, draw: Draw) -> None:
     x = np.where((size * 2.0**k <= f.max) & (np.minimum(size, size * 2.0**k) >= max(f.tiny, TINY)), x, 0.0)
     (q, scale, _), (other, scaled, _) = (call(dynamic_quantize, y, given) for y in (x, x * 2.0**k))
     low, end = (2.0**-6, 448.0) if keywords.scale_dtype == "float8_e4m3fn" else (2.0**-100, 2.0**100)
-    kept = np.all([(s >= low) & (s < end) for s in (scale.value, scale.value * 2.0**k)], axis=0)  # larger ones become 448
+    kept = np.all([(s >= low) & (s < end) for s in (scale.value, scale.value * 2.0**k)], axis=0)  # a larger one is stored as 448
     kept &= reduce_blocks(np.max, np.abs(x), keywords.block) > 0
     assert_identical(np.where(kept, scaled.value, 0.0), np.where(kept, scale.value * 2.0**k, 0.0))
     there = spread(kept, keywords.block, x.shape)

@@ -1,5 +1,6 @@
 """What goes wrong with policy_loss: which ratios the clips see, and which tokens ratio_limit concerns."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,25 @@ from . import deviation
 from ._policies import Options, divergence, limited, policy_loss_of_parts, surrogate, with_defaults
 
 
+def _with_clips_of(power: Callable[[Any], Any], arrays: Any, options: Any) -> Any:
+    """Return the loss whose clips see this power of the ratio."""
+
+    def of_power(r: Any, a: Any, x: Any, o: Options) -> Any:
+        w = clamped(power(r), o["clip_low"], o["clip_high"])
+        if o["objective"] == "reinforce":
+            return surrogate(r, a, x, o)
+        return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
+
+    return policy_loss_of_parts(*arrays, **options, surrogate=of_power)
+
+
 @deviation("reference")
 def square_of_the_ratio_clipped(*arrays: Any, **options: Any) -> Any:
     """the clips see the square of the ratio: an exponent of 2 stands in the clipped ratio alone.
 
     Shows: ratios other than 1. Hides: equal policies.
     """
-
-    def of_square(r: Any, a: Any, x: Any, o: Options) -> Any:
-        w = clamped(r * r, o["clip_low"], o["clip_high"])
-        if o["objective"] == "reinforce":
-            return surrogate(r, a, x, o)
-        return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
-
-    return policy_loss_of_parts(*arrays, **options, surrogate=of_square)
+    return _with_clips_of(lambda r: r * r, arrays, options)
 
 
 @deviation("reference")
@@ -33,14 +39,7 @@ def root_of_the_ratio_clipped(*arrays: Any, **options: Any) -> Any:
 
     Shows: ratios other than 1. Hides: equal policies.
     """
-
-    def of_root(r: Any, a: Any, x: Any, o: Options) -> Any:
-        w = clamped(np.sqrt(r), o["clip_low"], o["clip_high"])
-        if o["objective"] == "reinforce":
-            return surrogate(r, a, x, o)
-        return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
-
-    return policy_loss_of_parts(*arrays, **options, surrogate=of_root)
+    return _with_clips_of(np.sqrt, arrays, options)
 
 
 @deviation("reference", seen=("https://github.com/thu-ml/tianshou/issues/433",))
@@ -62,7 +61,7 @@ def ratio_limit_of_good_tokens(*arrays: Any, **options: Any) -> Any:
 def ratios_centred_over_the_batch(
     log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, *arrays: Any, **options: Any
 ) -> Any:
-    """the logarithm of the ratio of a token is taken less its mean over the sequences, tokens that do not count among them as 0.
+    """the mean over the sequences is subtracted from the logarithm of a token's ratio; tokens that do not count are 0 in it.
 
     Shows: sequences with different ratios. Hides: one policy, or one sequence in every place.
     """
