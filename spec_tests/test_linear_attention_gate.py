@@ -84,7 +84,7 @@ def test_falling(linear_attention_gate: Operation, draw: Draw) -> None:
     """A larger x gives no larger g."""
     given, keywords = draw_call(draw, "dt_bias")
     step = draw.rng.choice((0.0, 0.5, 4.0), given.x.shape)
-    larger = draw.held(given.x + step)
+    larger = np.maximum(given.x, draw.held(given.x + step))  # a number of few bits may lie below x
     one, other = (linear_attention_gate(*given._replace(x=x), **keywords) for x in (given.x, larger))
     assert_within(one - other, 0.0, np.inf)
 
