@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import eager, float64
+from ._marks import copied, eager, float64
 
 
 def repeated_heads(operation: str, q: Any, *shared: Any) -> list[Any]:
@@ -13,6 +13,14 @@ def repeated_heads(operation: str, q: Any, *shared: Any) -> list[Any]:
     if h % h_kv:
         raise ValueError(f"{operation}: {h} query heads cannot be shared evenly by {h_kv} key/value heads.")
     return [np.repeat(float64(x), h // h_kv, axis=-3) for x in shared]
+
+
+def copied_heads(operation: str, q: Any, *shared: Any) -> list[Any]:
+    """Return the same, and mark the copies, whose gradients code may store one by one."""
+    h, h_kv = q.shape[-3], shared[0].shape[-3]
+    if h % h_kv:
+        raise ValueError(f"{operation}: {h} heads cannot share {h_kv} heads evenly.")
+    return [copied(float64(x), h // h_kv, axis=-3) for x in shared]
 
 
 def seen_keys(

@@ -240,6 +240,19 @@ def through_quotient(x: Any) -> Any:
     return x.through_quotient() if hasattr(x, "through_quotient") else x
 
 
+def copied(x: Any, count: int, *, axis: int) -> Any:
+    """Return each entry along an axis so many times, one behind the other, as a shared head for the heads that read it.
+
+    Mark that code may make the copies in the dtype of the inputs, so that the gradient of each is stored before they are summed.
+    """
+    return x.copied(count, axis) if hasattr(x, "copied") else np.repeat(x, count, axis=axis)
+
+
+def summed_copies(x: Any, *, axis: int) -> Any:
+    """Return the sum along an axis. Mark that code may store the terms, and add them in any order, in the dtype of the inputs."""
+    return x.summed_copies(axis) if hasattr(x, "summed_copies") else np.sum(x, axis=axis)
+
+
 def as_a_whole(equation: Callable[..., Any], *operands: Any) -> Any:
     """Return equation(*operands). Mark a recurrence whose error is derived as a whole, since that of single steps would grow.
 

@@ -133,6 +133,13 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         steps = [(x, pull) for x, pull in zip((first, second), pulls, strict=True) if isinstance(x, Traced)]
         return Traced(choose(_primal(first), _primal(second)), steps)
 
+    def copied(self, count: int, axis: int) -> "Traced":
+        """Return the copies. The cotangents of all copies of an entry are summed."""
+        before, after = self.shape[: self.ndim + axis], self.shape[self.ndim + axis :]
+        shape = (*before, after[0], count, *after[1:])
+        steps = [(self, lambda c: _marks.summed_copies(np.reshape(c, shape), axis=axis))]
+        return Traced(_marks.copied(self.primal, count, axis=axis), steps)
+
     def either(self, other: Any) -> "Traced":
         """Return the number. The cotangent goes back through the form that the equation has."""
         return Traced(_marks.either(self.primal, _primal(other)), [(self, lambda c: c)])

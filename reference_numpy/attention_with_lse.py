@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._heads import capped_scores, repeated_heads, seen_keys, with_sinks
-from ._marks import float64, in_bits, rounded, widened
+from ._marks import either, float64, in_bits, rounded, wide, widened
 from .logsumexp import logsumexp
 from .softmax import softmax
 
@@ -60,5 +60,12 @@ def attention_with_lse(
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     seen = seen_keys("attention_with_lse", q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
     scores = with_sinks(capped_scores(q, k, seen, scale, softcap), sinks)
-    p = rounded(softmax(scores, axis=-1))
+    p = rounded(either(softmax(scores, axis=-1), _weights_from_lse(wide(scores))))
     return np.matmul(p[..., : k.shape[-2]], v), logsumexp(in_bits(widened(scores)), axis=-1)
+
+
+def _weights_from_lse(scores: Any) -> Any:
+    """Return exp(s - lse), with an lse that is kept in float32 or wider, whose rounding grows with the size of the scores."""
+    lse = np.expand_dims(logsumexp(scores, axis=-1), axis=-1)
+    with np.errstate(invalid="ignore"):  # a query that sees no key has no weights: -inf - (-inf) = NaN
+        return np.exp(scores - lse)

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._heads import repeated_heads
+from ._heads import copied_heads
 from ._marks import as_a_whole, float64, rounded
 from ._members import one_by_one
 from ._recurrence import of_unit_length, recur
@@ -32,7 +32,7 @@ def linear_attention(
         state (..., h, d_k, d_v),  cu_seqlens (members)  ->  out (..., h, n, d_v),  state (..., h, d_k, d_v)
     Dtypes
         out as the arguments; state as the arguments, or float32 or wider
-        g and the given state are float32 or wider.
+        g and the given state are float32 or wider. A state is of 16 bits under the convention state_dtype alone.
     Units
         g is the logarithm of a decay. n and cu_seqlens in tokens: B + 1 of them for B members.
         d_g is 1 for a decay of the whole head, or d_k for one of each channel.
@@ -48,8 +48,9 @@ def linear_attention(
         ValueError where h_k does not divide h.
     Choices
         The state decays first, and the error is that of the decayed state, as in flash-linear-attention; the printed
-        line of ONNX takes the decay out of S^T k. scale is 1 / sqrt(d_k) if None. Heads stand before tokens. A decay by
-        head has an axis of length 1, so that it stands where one by channel does.
+        line of ONNX takes the decay out of S^T k. scale is 1 / sqrt(d_k) if None. Heads stand before tokens; a backend may
+        state the other order, with its convention token_axis. A decay by head has an axis of length 1, so that it stands
+        where one by channel does.
     Source
         Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464, eq. 10 (gated delta rule). Yang et al. 2024, arXiv:2406.06484.
         Kimi Linear, arXiv:2510.26692, eq. 1 (g by channel). ONNX LinearAttention-27.
@@ -66,10 +67,10 @@ def linear_attention(
     if cu_seqlens is not None:
         arrays = ((q, -2), (k, -2), (v, -2), (g, -2), (beta, -1))
         return one_by_one(linear_attention, cu_seqlens, arrays, state, scale=scale, qk_l2norm=qk_l2norm)
-    q, k, v = float64(q), float64(k), float64(v)
+    v = float64(v)
+    q, k = copied_heads("linear_attention", v, q, k)
     if qk_l2norm:
         q, k = rounded(of_unit_length(q)), rounded(of_unit_length(k))
-    q, k = repeated_heads("linear_attention", v, q, k)
     g, beta = (None if x is None else float64(x) for x in (g, beta))
     n, d_k = k.shape[-2:]
     start = np.zeros((*v.shape[:-2], d_k, v.shape[-1])) if state is None else float64(state)

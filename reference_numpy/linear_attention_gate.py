@@ -24,7 +24,7 @@ def linear_attention_gate(x: Any, a_log: Any, dt_bias: Any = None, *, lower_boun
         Where y is very negative, g is 0, or without lower_bound nearly 0: nothing decays.
     Choices
         The two gates of Kimi delta attention in flash-linear-attention; that of Qwen3-Next is the first with d = 1. Heads stand
-        before tokens.
+        before tokens; a backend may state the other order, with its convention token_axis.
     Source
         Kimi Linear, arXiv:2510.26692, section 4. fused_kda_gate of fla-org/flash-linear-attention. Yang, Kautz and
         Hatamizadeh 2024, arXiv:2412.06464, section 3.4 (by head).

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._heads import repeated_heads
+from ._heads import copied_heads
 from ._marks import as_a_whole, float64, logistic, wide
 from ._recurrence import recur
 from ._steps import UNLIMITED, step_sizes
@@ -35,7 +35,7 @@ def mamba2_scan(
         state (..., h, p, s)  ->  out (..., h, n, p),  state (..., h, p, s)
     Dtypes
         out as the arguments; state as the arguments, or float32 or wider
-        a, d, dt_bias and the given state are float32 or wider.
+        a, d, dt_bias and the given state are float32 or wider. A state is of 16 bits under the convention state_dtype alone.
     Units
         s_t in units of time, and a for each of them. n in tokens.
     Domain
@@ -49,7 +49,8 @@ def mamba2_scan(
         ValueError where g does not divide h.
     Choices
         The input is multiplied by the step itself, and not by (e^(s_t a) - 1) / a. dt_limit = (lowest, highest) acts after
-        softplus. Heads stand before tokens, as in every operation with a state.
+        softplus. Heads stand before tokens, as in every operation with a state; a backend may state the other order, with its
+        convention token_axis.
     Source
         Dao and Gu 2024, arXiv:2405.21060, eq. 16, and mamba_chunk_scan_combined and selective_state_update of
         state-spaces/mamba.
@@ -66,7 +67,7 @@ def mamba2_scan(
     x = float64(x)
     n = x.shape[-2]
     steps = step_sizes(wide(float64(dt)), dt_bias, dt_softplus, dt_limit)
-    b, c = repeated_heads("mamba2_scan", x, float64(b), float64(c))
+    b, c = copied_heads("mamba2_scan", x, b, c)
     start = np.zeros((*x.shape[:-2], x.shape[-1], b.shape[-1])) if state is None else float64(state)
     decays = np.expand_dims(steps * np.reshape(float64(a), (-1, 1)), axis=-1)
     steps = np.expand_dims(steps, axis=-1)

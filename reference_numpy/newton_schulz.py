@@ -24,6 +24,7 @@ def newton_schulz(
         x (..., m, n)  ->  (..., m, n)
     Dtypes
         as the arguments
+        Under the convention muon_compute it may be bfloat16 whatever they are.
     Domain
         x finite, and the sum of its squares within the range of the compute dtype; steps >= 0; eps > 0.
     Edges

@@ -14,8 +14,8 @@ def sparse_attention(
         without those that do not exist, or that lie behind position i + m - n.   lse as in attention_with_lse
 
     Shapes
-        q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),  indices (..., n, t),  sinks (h)
-        ->  out (..., h, n, d_v),  lse (..., h, n)
+        q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),  indices (..., n, t) or (..., h_kv, n, t),
+        sinks (h)  ->  out (..., h, n, d_v),  lse (..., h, n)
     Dtypes
         out as the arguments; lse as the arguments, or float32 or wider
     Units
@@ -30,7 +30,8 @@ def sparse_attention(
     Raises
         ValueError where h_kv does not divide h.
     Choices
-        All heads of a query read the same list. Causality is bottom-right, and cuts a block in which the query itself lies. An
+        All heads of a query read the same list, or those that share a key head: indices has as many axes as q then, which code
+        may refuse. Causality is bottom-right, and cuts a block in which the query itself lies. An
         index beyond the position of its query, which some sources mask and some read, is outside the domain, and so is an index
         that stands twice.
     Source
@@ -45,5 +46,5 @@ def sparse_attention(
     (array([[[2.]]]), array([[0.6931]]))
     """
     q, k = float64(q), float64(k)
-    seen = listed_keys(indices, q.shape[-2], k.shape[-2], block_size)
+    seen = listed_keys(indices, q, k, block_size)
     return attention_with_lse(q, k, v, seen, sinks, scale=scale)

@@ -22,7 +22,8 @@ def sparse_attention_vjp(
 
     Shapes
         cotangent: c (..., h, n, d_v) or None, g (..., h, n) or None;  q (..., h, n, d_k),  k (..., h_kv, m, d_k),
-        v (..., h_kv, m, d_v),  indices (..., n, t),  sinks (h)  ->  (dq, dk, dv, None, dsinks), each as its argument
+        v (..., h_kv, m, d_v),  indices (..., n, t) or (..., h_kv, n, t),  sinks (h)
+        ->  (dq, dk, dv, None, dsinks), each as its argument
     Dtypes
         as the arguments
     Domain
@@ -46,6 +47,6 @@ def sparse_attention_vjp(
             [0.]]])
     """
     q, k = float64(q), float64(k)
-    seen = listed_keys(indices, q.shape[-2], k.shape[-2], block_size)
+    seen = listed_keys(indices, q, k, block_size)
     dq, dk, dv, _, dsinks = attention_with_lse_vjp(cotangent, q, k, v, seen, sinks, scale=scale)
     return dq, dk, dv, None, dsinks

@@ -126,6 +126,7 @@ def shares(
     ]
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("d_g", [1, 4])
 @pytest.mark.parametrize("decays", DECAYS)
@@ -136,6 +137,7 @@ def test_chunks_stay_within_the_bound(dtype: str, d_g: int, decays: str, chunk: 
         assert max(shares(seed, decays, dtype, d_g, chunk, solve, top)) <= 1, seed
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("size", [1.0, 2.0**-9])
 @pytest.mark.parametrize("d_g", [1, 4])
 @pytest.mark.parametrize("decays", DECAYS)

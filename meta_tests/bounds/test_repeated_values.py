@@ -35,6 +35,7 @@ def make_most_equal(x: Any, rng: np.random.Generator) -> Any:
     return flat.reshape(x.shape).astype(np.float32).astype(np.float64)
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("calls", CALLS)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_equal_values_raise_no_alarm(name: str, calls: int) -> None:

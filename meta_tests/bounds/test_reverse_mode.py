@@ -44,6 +44,7 @@ def test_a_copy_of_its_functions_changes_no_rule() -> None:
     np.testing.assert_array_equal(vjp(np.exp, [1.0], [0.0])[0], [1.0])
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_simulated_derived_gradient_leaves_its_bound(name: str, dtype: str) -> None:

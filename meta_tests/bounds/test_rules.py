@@ -211,6 +211,17 @@ def test_a_class_stores_what_it_says(arithmetic: Arithmetic, stores_steps: bool,
     assert float(x.returned().error) == pytest.approx(STORED, rel=1e-4)
 
 
+def test_copies_may_be_stored_and_summed_in_any_order() -> None:
+    """Three gradients are stored, and two sums of at most their sizes; a partial sum may overflow where the sum does not."""
+    x = Bounded([[8.0, 3e38], [4.0, 3e38], [-4.0, -3e38]], 0.0, MIXED)
+    total = x.summed_copies(0)
+    assert total.value.tolist()[0] == 8.0
+    assert float(total.error[0]) == pytest.approx((1 + 2) * 16 * STORED, rel=1e-2)
+    assert float(total.error[1]) == np.inf
+    fused = Bounded([8.0, 4.0, -4.0], 0.0, replace(EAGER, precision="fused"))
+    assert float(fused.summed_copies(0).error) == float(np.sum(fused, axis=0).error)
+
+
 def test_the_marks_add_the_roundings_that_they_name() -> None:
     x = Bounded(4.0, 0.0, FLOAT32)
     assert float(x.in_bits().error) == pytest.approx(4 * 4 * U, rel=1e-6)

@@ -166,6 +166,17 @@ def test_a_decision_is_open_only_where_the_draws_differ() -> None:
     assert np.isnan(scaled[:, 1]).all()
 
 
+def test_stored_copies_of_a_sample_are_summed() -> None:
+    """Six terms of 1 that are stored in 16 bits, and their sums: the draws lie beside 6."""
+    narrow = Arithmetic.of("bfloat16", "eager")
+    x = Sample.input(np.ones((2, 3)), narrow, RandomStream()).copied(2, -1)
+    assert x.shape == (2, 6)
+    total = x.summed_copies(-1)
+    assert total.shape == (2,)
+    far = np.abs(total.value[:DRAWS] - 6)
+    assert 0 < far.max() < 6 * 6 * FORMATS["bfloat16"].u
+
+
 def test_the_marks_of_a_sample_are_as_large_as_they_say() -> None:
     """As root sums of squares of single roundings."""
 

@@ -79,6 +79,7 @@ def shares(
         return [float(np.max(np.where(gap == 0, 0.0, gap / error))) for gap, error in gaps]
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("limit", [UNLIMITED, (0.003, 1.7)])
@@ -89,6 +90,7 @@ def test_chunks_stay_within_the_bound(dtype: str, rate: str, limit: tuple[float,
         assert max(found) <= 1, (seed, found)
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("steps_in_scores", [False, True])
 @pytest.mark.parametrize("chunk", [16, 64])

@@ -43,6 +43,7 @@ def staged(call: Call, precision: str) -> StagedExpectation:
     return expectation
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", COMPOSED)
 def test_an_error_is_never_larger_than_at_a_later_stage(name: str, dtype: str) -> None:

@@ -193,6 +193,10 @@ class Bounded(MakesChoices, JudgedAtAnswers, BoundsTallies, Recurs, np.lib.mixin
     def returned(self) -> Bounded:
         return self.store(*self.pair, self.arithmetic.storage, 1.0, np.isinf(self.value))
 
+    def computed_in(self, arithmetic: Arithmetic) -> Bounded:
+        """Return the numbers, with which the following steps compute in another arithmetic."""
+        return Bounded(self.value, self.error, arithmetic)
+
     def held(self, f: Format) -> Bounded:
         """Round to f. The result lies between the roundings of the two ends of the interval."""
         low, value, high = (f.round(x) for x in (self.value - self.error, self.value, self.value + self.error))
@@ -247,11 +251,28 @@ class Bounded(MakesChoices, JudgedAtAnswers, BoundsTallies, Recurs, np.lib.mixin
         return self.at(np.where(self.value > 0, 1.0, 0.0), np.where(np.abs(self.value) > self.error, 0.0, 1.0))
 
     def piled(self, axis: int) -> Bounded:
-        total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
-        if step_storage is None:
-            return total
+        total: Bounded = np.sum(self, axis=axis)  # type: ignore[call-overload]
+        step_storage = self.arithmetic.step_storage
+        return total if step_storage is None else self._store_totals(total, axis, step_storage)
+
+    def _store_totals(self, total: Bounded, axis: int, storage: Format) -> Bounded:
+        """Return the sum with the error of storing the total after each term but the first."""
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
-        return self.at(total.value, total.error + (self.shape[axis] - 1) * (step_storage.u * size + step_storage.quantum / 2))
+        return self.at(total.value, total.error + (self.shape[axis] - 1) * (storage.u * size + storage.quantum / 2))
+
+    def copied(self, count: int, axis: int) -> Bounded:
+        copies: Bounded = np.repeat(self, count, axis=axis)  # type: ignore[call-overload]
+        return copies
+
+    def summed_copies(self, axis: int) -> Bounded:
+        stored, storage = self.rounded(), self.arithmetic.rounded_storage
+        total: Bounded = np.sum(stored, axis=axis)  # type: ignore[call-overload]
+        if storage is None:
+            return total
+        total, size = stored._store_totals(total, axis, storage), np.sum(np.abs(stored.value) + stored.error, axis=axis)
+        return self.at(
+            total.value, np.where(size <= storage.max, total.error, np.inf)
+        )  # where one order overflows, none is claimed
 
     def below(self, limit: float, first: Bounded, second: Bounded, slack: float) -> Bounded:
         """Return `first` if the value is below the limit, else `second`. Where either is right, the error reaches both."""

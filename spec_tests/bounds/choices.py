@@ -192,9 +192,10 @@ def choose_kept(filters: Filters, arithmetic: Arithmetic) -> np.ndarray:
 
 
 def choose_token(token: np.ndarray, reach: np.ndarray, unit: float) -> np.ndarray:
-    """Return the token of each row: that of the answer, where roundings reach it.
+    """Return the token of each row: that of the answer, where roundings reach both.
 
-    reach: the least unit roundoff with which each token of the vocabulary may be drawn.
+    reach: the least unit roundoff with which each token of the vocabulary may be drawn. That of `token` is 0, unless it is drawn
+    by another equation than the one whose roundings these are.
     """
     current, vocab = _current.get(), reach.shape[-1]
     if current is None:
@@ -202,6 +203,7 @@ def choose_token(token: np.ndarray, reach: np.ndarray, unit: float) -> np.ndarra
     if current.answered is not None and current.answered.shape == token.shape:
         place = np.clip(current.answered.astype(int), 0, vocab - 1)
         is_reached = np.take_along_axis(reach, place[..., None], axis=-1)[..., 0] <= unit
+        is_reached &= np.take_along_axis(reach, np.asarray(token)[..., None], axis=-1)[..., 0] <= unit
         token = np.where(is_reached & (place == current.answered), place, token)
     current.open_groups.append(np.sum(reach <= unit, axis=-1) > 1)
     return token

@@ -28,6 +28,7 @@ PER_VALUE_SCALE_PERIOD = 4  # draws; in every fourth draw each value is rounded 
 FEW_EQUAL = 16  # as many equal errors add up to at most 4 times what independent ones do, which SIGMAS allow
 MANY_TERMS = 32  # the spread of fewer partial sums exceeds what equal terms err, divided by SIGMAS
 MAX_SIGNS = 1 << 23  # in a table from which all draws of an array are cut in one piece: 64 MiB
+MACHINE_BITS = 20  # of the 52 of a value: sums of thousands of terms in another order differ in fewer
 MIN_RELIABLE_SQUARE = 1e-280  # a sum of squares below this may have lost squares to underflow
 
 
@@ -136,17 +137,26 @@ def _round_scaled(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Forma
 
 
 def _hash_to_unit_interval(x: np.ndarray) -> np.ndarray:
-    """Hash each value to a number in [0, 1). Equal values get equal numbers; the numbers of other values are unrelated."""
-    bits = np.ascontiguousarray(x).view(np.uint64)
+    """Hash each value to a number in [0, 1). Nearly equal values get equal numbers; those of other values are unrelated."""
+    bits = _drop_last_bits(np.ascontiguousarray(x))
     bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
+def _drop_last_bits(x: np.ndarray) -> np.ndarray:
+    """Return the bits of each value without the last MACHINE_BITS, rounded.
+
+    What they are depends on the machine: its matrix products add in an order of their own, and its exponential has another last
+    bit. The random numbers of a value must not depend on it, or error bounds would differ from machine to machine.
+    """
+    return (x.view(np.uint64) + np.uint64(1 << (MACHINE_BITS - 1))) >> np.uint64(MACHINE_BITS)
+
+
 def _many_equal_their_neighbour(x: np.ndarray) -> bool:
-    """Return whether more than a quarter of the values are equal in size to the next in their row or column, and not 0."""
+    """Return whether more than a quarter of the values nearly equal in size the next in their row or column, and are not 0."""
     if x.size < FEW_EQUAL:
         return False
-    sizes = np.abs(x).ravel()
+    sizes = _drop_last_bits(np.abs(x).ravel())
     return any(
         4 * np.count_nonzero(equal := sizes[:-step] == sizes[step:]) > x.size
         and 4 * np.count_nonzero(sizes[step:][equal]) > x.size

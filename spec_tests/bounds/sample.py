@@ -136,6 +136,10 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         with ignored_float_errors():
             return self.at(self.store(self.value, self.arithmetic.storage))
 
+    def computed_in(self, arithmetic: Arithmetic) -> Sample:
+        """Return the numbers, with which the following steps compute in another arithmetic."""
+        return Sample(self.value, arithmetic, self.stream)
+
     def held(self, f: Format) -> Sample:
         return self.at(f.round(self.value))
 
@@ -229,13 +233,26 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.stream.either(self.value > 0, np.ones(1), np.zeros(1), tie=self.value == 0))
 
     def piled(self, axis: int) -> Sample:
-        total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
-        if step_storage is None:
-            return total
+        total: Sample = np.sum(self, axis=axis)  # type: ignore[call-overload]
+        step_storage = self.arithmetic.step_storage
+        return total if step_storage is None else self._store_totals(total, axis, step_storage)
+
+    def _store_totals(self, total: Sample, axis: int, storage: Format) -> Sample:
+        """Return the sum with the error of storing the total after each term but the first."""
         root = np.sqrt(np.sum(np.square(self.value[:1]), axis=shift_axis(axis)))
         spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], root)
-        size = spread * step_storage.u + np.sqrt(self.shape[axis]) * step_storage.quantum / 2
-        return self.at(self.store(self.perturb(total.value, size), step_storage))
+        size = spread * storage.u + np.sqrt(self.shape[axis]) * storage.quantum / 2
+        return self.at(self.store(self.perturb(total.value, size), storage))
+
+    def copied(self, count: int, axis: int) -> Sample:
+        copies: Sample = np.repeat(self, count, axis=axis)  # type: ignore[call-overload]
+        return copies
+
+    def summed_copies(self, axis: int) -> Sample:
+        """Return the sum of the stored terms, each sum of which may be stored as well."""
+        stored, storage = self.rounded(), self.arithmetic.rounded_storage
+        total: Sample = np.sum(stored, axis=axis)  # type: ignore[call-overload]
+        return total if storage is None else stored._store_totals(total, axis, storage)
 
     def chunked(self, other: Sample) -> Sample:
         """Return self @ other, with the error of storing each of the n terms, and the total after each."""

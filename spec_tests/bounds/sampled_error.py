@@ -22,6 +22,7 @@ Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equa
 
 
 SCALED = "float64 with fewer bits"  # the format in which roundings of float64 are drawn
+DRAWN_IN_FLOAT32 = "float64 with the bits of float32"  # that in which they are drawn, and not scaled back
 
 MAX_UNDERFLOWED_TERMS = 1000  # an error below so many smallest normal numbers may be that of terms flushed to zero in a sum
 
@@ -64,9 +65,12 @@ def _drawn_arithmetic(arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
 
     Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger, and scaled back. What depends on a
     sign that rounding decides does not become smaller with the roundings, so it has no sampled error (`RandomStream.either`).
+    Where a part is computed in 16 bits, its roundings could not be scaled: those of float64 are drawn as those of float32.
     """
     if arithmetic.compute.precision != 53:
         return arithmetic, float(SIGMAS)
+    if arithmetic.narrows:
+        return replace(arithmetic, compute=Format(DRAWN_IN_FLOAT32, 24, -1022, 1023)), float(SIGMAS)
     return replace(arithmetic, compute=Format(SCALED, 24, -1022, 1023)), SIGMAS * 2.0**-29
 
 
