@@ -265,3 +265,18 @@ def test_the_table_has_every_conftest_and_no_wrong_code_is_green() -> None:
     assert green == {"ends_the_process"}  # which the threat model names
     assert table["is_ordinary"]["right"].startswith("exit 0; 3 passed")
     assert "Traceback" not in TABLE.read_text()
+
+
+@pytest.mark.parametrize("source", ["def own[A](x: A) -> A: ...", "import nothing_of_this_name"])
+def test_a_conftest_that_cannot_be_imported_is_named_with_what_to_write(tmp_path: Path, source: str) -> None:
+    (tmp_path / "tests").mkdir()
+    write(tmp_path, mine=NUMPY + RELU)
+    (tmp_path / "tests" / "conftest.py").write_text(f"{source}\nraise ImportError\n")
+    words = ["-p", "spec_tests.plugin", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir=.", "--pyargs", "spec_tests"]
+    words += ["--backend=mine.py", "--effort=smoke", "-k", "relu.reference"]
+    run = pytest_run(tmp_path, *words, env=environment(ROOT, tmp_path))
+    assert run.code == 4
+    assert re.search(r"ERROR: Python 3[.\d]+ cannot import \S+conftest\.py: ", run.text), run.text
+    assert "add --noconftest, or name the Python of that project" in run.text
+    assert "Traceback" not in run.text
+    assert pytest_run(tmp_path, *words, "--noconftest", env=environment(ROOT, tmp_path)).code == 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..implementation.import_file import import_root
+from ..specification.source_text import parse_file
 
 INSTALLED = frozenset(
     {"site-packages", "dist-packages"}
@@ -37,7 +38,7 @@ def hash_imports(path: Path) -> dict[str, str]:
 def _find_imports(file: Path, root: Path, folder: Path) -> Iterator[Path]:
     """Yield the files of the project that one file imports, with those of their packages."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = parse_file(file)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

@@ -63,6 +63,7 @@ def state_backend(backend: Backend, folder: Path, confinement: str = "") -> Stat
         framework=Framework(name=framework.name, version=framework.version),
         device=framework.device or framework.place,
         device_facts=framework.device_facts,
+        isolated=getattr(framework, "connection", None) is not None,
         confinement=confinement,
         dtypes=tuple(backend.dtypes),
         operations=tuple(implemented),

@@ -25,8 +25,9 @@ from ..report.backend_results import build_results
 from ..report.badge import format_badge
 from ..report.chain import Chain
 from ..report.github_step import format_step_summary
-from ..report.page import PageUnavailable, render_page
+from ..report.page import render_page
 from ..report.run_lines import SCHEMA, Footer, Header, RunError, StatedBackend, Totals
+from ..report.template import PageUnavailable
 from ..report.verdict import RecordedVerdict
 from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
@@ -38,6 +39,7 @@ from .report_folder import FolderLock, FolderTaken, replace_file
 from .reported import find_details, find_verdict
 from .resuming import read_interrupted, select_kept_lines
 from .selected_paths import find_selection
+from .suite_commit import find_commit
 
 if TYPE_CHECKING:
     from .session import Session
@@ -260,6 +262,7 @@ def build_header(config: pytest.Config) -> Header:
         schema=SCHEMA,
         suite=__version__,
         spec=SPEC_VERSION,
+        commit=find_commit(),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         command=("pytest", *map(str, config.invocation_params.args)),
         backends=tuple(option("backend") or [DEFAULT_BACKEND]),

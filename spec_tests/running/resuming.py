@@ -28,9 +28,10 @@ def read_interrupted(config: pytest.Config, header: Header) -> Report:
         report = read(folder / place)
     except ReportError as error:
         raise pytest.UsageError(f"--resume: {error}") from None
-    for name in ("suite", "spec"):
-        if (was := getattr(report.header, name)) != (now := getattr(header, name)):
-            raise pytest.UsageError(f"--resume: {place} is of version {was} of the {name}, and this is {now}; start anew")
+    for name in ("suite", "spec", "commit"):
+        was, now = getattr(report.header, name), getattr(header, name)
+        if was and was != now:  # older reports state no commit
+            raise pytest.UsageError(f"--resume: {place} is of {_describe_version(name, was)}, and this is {now}; start anew")
     for name in EQUAL_FIELDS:
         if (was := getattr(report.header, name)) != (now := getattr(header, name)):
             raise pytest.UsageError(
@@ -43,6 +44,10 @@ def read_interrupted(config: pytest.Config, header: Header) -> Report:
         if path and text in records and (changed := _find_changed_file(path, records[text])):
             raise pytest.UsageError(f"--resume: {changed} has changed since {place} was written; start anew, without --resume")
     return report
+
+
+def _describe_version(name: str, was: str) -> str:
+    return f"commit {was}" if name == "commit" else f"version {was} of the {name}"
 
 
 def _format(value: Any) -> Any:

@@ -1,25 +1,26 @@
 """The safety net of what follows a failure: the one clock that ends a search.
 
 What a search may do is counted in work, so that every machine says the same. A backend that answers slowly could still hold a run
-up for hours. Therefore the failures of one operation have a limit of time together. A message says where it ended a search.
+up for hours. Therefore the failures of one operation have a limit of time together. The time in which other processes have the
+cores does not count. A message says where the net ended a search.
 """
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..inputs.effort import current_effort
 from ..specification.work import IsOver
+from .working_clock import WorkingClock
 
 
 class SafetyNet:
     """The seconds that the failures of each operation of one backend have taken. Calling it watches a block."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.spent = clock, defaultdict[str, float](float)
+    def __init__(self, clock: Callable[[], float] | None = None):
+        self.clock, self.spent = clock or WorkingClock(), defaultdict[str, float](float)
 
     @contextmanager
     def __call__(self, operation: str) -> Iterator[IsOver]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,6 +16,21 @@ def leave_out_conftests(config: pytest.Config, args: list[str]) -> None:
     """Load no conftest file in a run with --python: they are of that environment, and may need what this one lacks."""
     if find_used(args, PREFIX, ["python"]) or (find_used(args, "--", ["python"]) and names_suite(config, args)):
         config.known_args_namespace.noconftest = True
+
+
+@contextmanager
+def explain_conftests(config: pytest.Config, args: list[str]) -> Iterator[None]:
+    """Raise UsageError with what to write where a conftest file cannot be imported, as one in the syntax of a newer Python."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "ConftestImportFailure" or not names_suite(config, args):  # a private class of pytest
+            raise
+        raised, path = getattr(error, "cause", error), getattr(error, "path", "conftest.py")
+        raise pytest.UsageError(
+            f"Python {platform.python_version()} cannot import {path}: {type(raised).__name__}: {raised}; "
+            "add --noconftest, or name the Python of that project, as in --python=.venv/bin/python"
+        ) from None
 
 
 def take_spellings(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:

@@ -10,7 +10,7 @@ from ..implementation.domain import describe_domain
 from ..inputs.choices import format_choices
 from ..report.causes import state_cause
 from ..report.verdict import StatedConventions, StatedShapes, StatedShares, StatedSkill, TrialIdentity, Variants, Verdict
-from ..specification.conventions import conventions_of
+from ..specification.conventions import conventions_of, find_passings
 from ..specification.first_use import import_modules
 from ..specification.run_settings import current_settings
 from ..trials.invariant import Invariant
@@ -99,8 +99,9 @@ def build_verdict(invariant: Invariant, trial: Trial, status: str, reason: str, 
 
 def _state_conventions(trial: Trial, operation: str) -> StatedConventions:
     """Return the conventions that the backend states for the operation, and how many answers fit which value of the others."""
-    asked = [convention for convention in conventions_of(operation) if operation in convention.operations]
-    stated = {c.name: value for c in asked if (value := trial.backend.convention(c.name, operation))}
+    own = (convention.name for convention in conventions_of(operation) if operation in convention.operations)
+    passings = (passing.name for passing in find_passings(operation) if operation in passing.operations)
+    stated = {name: value for name in (*own, *passings) if (value := trial.backend.convention(name, operation))}
     return StatedConventions(stated=stated, answers={name: dict(counts) for name, counts in trial.tally.conventions.items()})
 
 
