@@ -15,8 +15,10 @@ def softmax(x, width):  # the function to check: replace it by your own
 
 
 def exponentials(row):
-    e = [math.exp(v - max(row)) for v in row]
-    return [v / sum(e) for v in e]
+    largest = max(row)
+    e = [math.exp(v - largest) for v in row]
+    total = sum(e)
+    return [v / total for v in e]
 
 
 def read(path):
@@ -49,7 +51,7 @@ def main(path):
             failed += 1
             i = wrong[0] if wrong else 0
             print(f"vector {number}, law {about['law']}: element {i} is {y[i]!r}, not in [{low[i]!r}, {high[i]!r}]")
-            print(f"  so do: {about['catches'] or 'no known bugs'}")
+            print(f"  so do: {about.get('catches') or 'no known bugs'}")
     print(f"{metadata['operation']}: {checked} of {metadata['count']} vectors checked, {failed} failed")
     return 1 if failed else 0
 

@@ -1,62 +1,73 @@
-"""Which vectors catch which deviations, and which few of them catch most."""
+"""Which few of the candidates meet every kind of call that any of them is: each law, each choice of a draw, each size class.
+
+The choice knows no bug. So how many bugs the vectors catch says something of bugs that nobody knows yet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
-from ..calls.call import Call
-from ..calls.operation import Operation
-from ..calls.violation import NotImplementedVariant, Violation
-from ..deviations import Deviation, OracleBackend, deviations_of
-from ..implementation.backend import build_backend
-from ..specification.registry import operations
+from ..calls.in_domain import dimension_sizes
+from ..inputs.covering import kind_of_size
+from ..specification.pytree import leaves
 from .candidates import Candidate
 
-
-def catches(candidate: Candidate, deviation: Deviation) -> bool:
-    """Whether a checker of the vector's file catches a deviation: by an error, a shape, a dtype, or an element outside."""
-    if not deviation.shows_in(candidate.dtype):
-        return False
-    operation = candidate.call.operation
-    assert isinstance(operation, Operation)
-    operation = replace(operation, backend=build_backend(OracleBackend(deviation), operations()))
-    call = Call(operation, candidate.call.arguments, dict(candidate.call.keywords))
-    framework = operation.backend.framework
-    try:
-        result = operation.run(call)
-        values = operation.values(call, result)
-        arrays = operation.by_name(result)
-    except NotImplementedVariant:
-        return False
-    except Violation:
-        return True
-    for name, x in () if operation.spec.is_gradient else arrays.items():
-        if framework.is_array(x) and framework.dtype_of(x) not in operation.expected_dtypes(name, call.keywords):
-            return True
-    return not np.all(candidate.expectation.accepts(np.asarray(values, dtype=np.float64)))
+OVERHEAD = 64  # numbers that as many bytes hold as the names and shapes of a vector take
+MOST_ROWS = 1000  # as many as the largest grid of blocks for which laws draw a batch
+SPECIAL: Mapping[str, Callable[[np.ndarray], np.ndarray]] = MappingProxyType(
+    {"NaN": np.isnan, "∞": np.isposinf, "−∞": np.isneginf}
+)
+LONG = "long"  # how the kinds of sizes end that are larger than 512
 
 
-def measure(operation: str, candidates: Sequence[Candidate]) -> dict[str, set[int]]:
-    """Return for each deviation of the operation the numbers of the candidates that catch it, each tried on fresh state."""
-    return {
-        deviation.id: {number for number, candidate in enumerate(candidates) if catches(candidate, deviation)}
-        for deviation in deviations_of(operation)
-    }
+def list_kinds(candidate: Candidate) -> Iterator[Hashable]:
+    """Yield what a candidate is one of. Long sizes and orders of magnitude of sizes count once, all others in each dtype."""
+    dtype, sizes = candidate.dtype, dimension_sizes(candidate.call)
+    yield dtype, "law", candidate.law
+    for factor, kind in candidate.chosen:
+        yield ("" if _is_long(kind) else dtype), factor, kind
+    for name, size in sizes.items():
+        yield "magnitude", name, size.bit_length()
+        if candidate.is_plain:
+            kind = kind_of_size(size)
+            yield ("" if _is_long(kind) else dtype), "plain", name, kind
+    if candidate.is_plain:
+        yield dtype, "plain"
+    for path, x in leaves(candidate.call.named):
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            yield from ((dtype, "holds", path, what) for what, is_so in SPECIAL.items() if np.any(is_so(x)))
+    yield "magnitude", "rows", min(_count_rows(candidate), MOST_ROWS).bit_length()
 
 
-def choose(caught: Mapping[str, set[int]], sizes: Sequence[int]) -> list[int]:
-    """Return the numbers of few candidates that catch every deviation that any catches.
+def _is_long(kind: Hashable) -> bool:
+    return isinstance(kind, str) and kind.endswith(LONG)
 
-    The next one is always the one that catches most of what is left and, of several, the smallest. This needs at most
-    1 + ln(n) times as many as the fewest possible for n deviations.
+
+def _count_rows(candidate: Candidate) -> int:
+    first = next((x for x in candidate.call.named.values() if isinstance(x, np.ndarray)), np.zeros(0))
+    return prod(first.shape[:-1])
+
+
+def choose(
+    kinds: Sequence[frozenset[Hashable]], sizes: Sequence[int], is_allowed: Callable[[int], bool] = lambda number: True
+) -> list[int]:
+    """Return the numbers of few candidates, of those that are allowed, that together are of every kind that any of them is.
+
+    The next one is always the one with most of the kinds that are left for the root of its size, so that a few long ones do not
+    fill the file. `is_allowed` may take long, and is asked only of those that would be chosen.
     """
-    left, chosen = {deviation for deviation, numbers in caught.items() if numbers}, list[int]()
+    left, rest, chosen = set[Hashable]().union(*kinds), set(range(len(sizes))), list[int]()
     while left:
-        gains = {number: sum(number in caught[deviation] for deviation in left) for number in range(len(sizes))}
-        best = max(gains, key=lambda number: (gains[number], -sizes[number], -number))
-        chosen.append(best)
-        left -= {deviation for deviation in left if best in caught[deviation]}
+        gains = {number: len(gain) / (sizes[number] + OVERHEAD) ** 0.5 for number in rest if (gain := kinds[number] & left)}
+        if not gains:
+            break
+        best = max(gains, key=lambda number: (gains[number], -number))
+        rest.discard(best)
+        if is_allowed(best):
+            chosen.append(best)
+            left -= kinds[best]
     return chosen
