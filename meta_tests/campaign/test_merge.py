@@ -13,6 +13,7 @@ from spec_tests.campaign.merge import MergeError, merge
 from spec_tests.campaign.plan import read_plan
 from spec_tests.report import DATA, format_record, read
 from spec_tests.report.bugs import group_bugs
+from spec_tests.report.chain import has_every_link
 from spec_tests.report.records import to_record
 from spec_tests.report.schema import build_schema
 from spec_tests.report.verdict import RecordedVerdict
@@ -47,6 +48,7 @@ def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
     assert "wrong: 1 of 1 operations deviates" in done.stdout
     assert "right: smoke: nothing wrong found" in done.stdout
     merged = read(finished / "campaign" / "merged")
+    assert has_every_link(merged.path.read_bytes())
     for name in ("right", "wrong"):
         args = (f"--backend={name}.py", "--effort=smoke", "--hypothesis-seed=0", "--seeds=0-3", f"--report=alone-{name}")
         suite(finished, *args)
@@ -108,7 +110,7 @@ def test_gaps_are_refused_unless_they_are_asked_for(copied: Path) -> None:
     item = read_plan(folder).items[0]
     shutil.rmtree(folder / item.name)
     assert refusal(folder) == f"missing: {item} has no report; spec-tests work makes it"
-    partial = merge(read_plan(folder), folder, partial=True)
+    partial = merge(read_plan(folder), folder, partial=True).report
     assert not partial.complete
     assert partial.ending == "items are missing"
     assert partial.header.items == len(read_plan(folder).items) - 1

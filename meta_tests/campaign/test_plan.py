@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spec_tests.campaign.item import Item, read_key
+from spec_tests.campaign.needs import Needs
 from spec_tests.campaign.plan import PlanError, deal, expect_seconds, list_items, read_plan, slice_seeds
 from spec_tests.campaign.timing import estimate, read_timings
 from spec_tests.commands import main
@@ -65,14 +66,17 @@ def test_shares_hold_each_item_once_and_take_about_as_long() -> None:
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two backends and the plan of a campaign."""
     place = tmp_path_factory.mktemp("planned")
-    make_campaign(place, "--alone=right.py", "--gpu=wrong.py")
+    make_campaign(place, "--alone=right.py", "--gpu=wrong.py", "--gpu=right.py=0.25", "--memory=2GiB")
     return place
 
 
 def test_a_plan_is_read_as_it_was_written(planned: Path, tmp_path: Path) -> None:
     plan = read_plan(planned / "campaign")
     assert {item.backend for item in plan.items} == {"right.py", "wrong.py"}
-    assert (plan.alone, plan.gpus) == (("right.py",), {"wrong.py": 1.0})
+    assert plan.needs == {
+        "right.py": Needs(gpus=0.25, memory_gib=2.0, alone=True),
+        "wrong.py": Needs(gpus=1.0, memory_gib=2.0),
+    }
     plan.write(tmp_path / "again.json")
     assert read_plan(tmp_path / "again.json") == plan
     assert all(a.expected_seconds >= b.expected_seconds for a, b in pairwise(plan.items))
@@ -130,7 +134,19 @@ def test_a_backend_on_ranks_is_planned_with_its_world_size_beside_one_of_one_pro
         (("plan", "right.py", "--dtype=float12"), "there is no dtype 'float12'"),
         (("plan", "right.py", "--seeds=0"), "--seeds and --seeds-per-item are at least 1"),
         (("plan", "right.py", "--operation=rope"), "no backend has an operation and a dtype of those that were named"),
-        (("plan", "right.py", "--gpu=other.py"), "'other.py' is none of the backends of the plan: right.py"),
+        (("plan", "right.py", "--gpu=other.py"), "--gpu=other.py: give a part of one GPU or a whole number of them"),
+        (("plan", "right.py", "--gpu=1.5"), "--gpu=1.5: give a part of one GPU or a whole number of them"),
+        (("plan", "right.py", "--alone=other.py"), "'other.py' is none of the backends of the plan; the backends are right.py"),
+        (("plan", "right.py", "--accelerator-type=H100"), "--accelerator-type=H100: state how many with --gpu"),
+        (("plan", "right.py", "--memory=4"), "--memory=4: give a number and one of MiB, GiB"),
+        (("plan", "right.py", "--cpus=right.py=0"), "--cpus=right.py=0: give a whole number of CPUs"),
+        (("plan", "right.py", "--limit=0"), "--limit=0.0: give a number of seconds greater than 0"),
+        (("plan", "right.py", "--max-calls=0"), "--max-calls=0: give at least 1"),
+        (
+            ("work", "campaign", "--backend=other.py"),
+            "--backend=other.py is none of the backends of the plan: right.py, wrong.py",
+        ),
+        (("work", "campaign", "--tries=0"), "--tries=0: give at least 1"),
         (("plan", "right.py", "--machines=many"), "--machines=many: give numbers"),
         (("plan", "right.py", "./right.py"), "two backends have the same name"),
         (("plan", "right.py", "--world-size=2"), "right.py: --world-size=2 is for a backend that runs on several ranks"),

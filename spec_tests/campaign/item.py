@@ -28,6 +28,7 @@ class Item:
     seed: int  # of the campaign
     isolate: bool = False
     world_size: int | None = None  # of a backend that runs on ranks; None: the first that it states, or one process
+    max_calls: int | None = None  # of the backend, after which the item is cut
     expected_seconds: float = 0.0
 
     @property
@@ -55,6 +56,7 @@ class Item:
             f"--spec-seeds={self.first_seed}-{self.last_seed}",
             *(["--spec-isolate"] if self.isolate else []),
             *([f"--spec-world-size={self.world_size}"] if self.world_size else []),
+            *([f"--spec-max-calls={self.max_calls}"] if self.max_calls else []),
             f"--hypothesis-seed={self.seed}",
             *("-k", select_operation(self.operation)),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from ..inputs.effort import EFFORTS
 from ..report.records import from_record, write_line
@@ -18,9 +20,11 @@ from ..sharding.statements import choose_world_size
 from ..specification.registry import specification
 from ..specification.version import SPEC_VERSION, __version__
 from .item import Item
+from .needs import Needs
 
 PLAN = "plan.json"
 START_SECONDS = 3.0  # that a process takes before its first example, where no report says how long an item takes
+LIMIT_SECONDS = 86400.0  # of an item: a safety net for what hangs, in seconds of a clock
 SECONDS_PER_COST = 0.25  # of an operation of cost 1 for one example of each law, likewise: a guess that only orders the items
 
 
@@ -36,8 +40,8 @@ class Plan:
     backends: tuple[StatedBackend, ...]  # as `describe_backends` returns them
     suite: str = __version__
     spec: str = SPEC_VERSION
-    gpus: dict[str, float] = field(default_factory=dict)  # how many an item of a backend takes
-    alone: tuple[str, ...] = ()  # backends whose items need a machine to themselves
+    needs: dict[str, Needs] = field(default_factory=dict)  # of the items of each backend, as --backend takes it
+    limit_seconds: float = LIMIT_SECONDS  # after which an item is ended
 
     @property
     def seconds(self) -> float:
@@ -49,6 +53,7 @@ class Plan:
         items = ",\n".join(json.dumps(asdict(item)) for item in self.items)
         rest = {name: value for name, value in vars(self).items() if name != "items"}
         rest["backends"] = list(map(write_line, self.backends))
+        rest["needs"] = {text: asdict(needs) for text, needs in self.needs.items()}
         replace_file(path, f'{json.dumps(rest)[:-1]}, "items": [\n{items}\n]}}\n')
 
 
@@ -59,7 +64,7 @@ def read_plan(path: Path) -> Plan:
         found = json.loads(path.read_text(encoding="utf-8"))
         items = tuple(Item(**item) for item in found.pop("items"))
         backends = tuple(from_record(StatedBackend, record) for record in found.pop("backends"))
-        plan = Plan(items, backends, alone=tuple(found.pop("alone")), **found)
+        plan = Plan(items, backends, needs=_read_needs(found), **found)
     except OSError as error:
         raise PlanError(f"{path}: there is no plan ({error.strerror}); spec-tests plan writes one") from None
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -68,6 +73,14 @@ def read_plan(path: Path) -> Plan:
         made, here = f"suite {plan.suite}, spec {plan.spec}", f"suite {__version__}, spec {SPEC_VERSION}"
         raise PlanError(f"{path} was made by {made}, and this is {here}: install the former, or make the plan again")
     return plan
+
+
+def _read_needs(found: dict[str, Any]) -> dict[str, Needs]:
+    """Take what items need out of a plan. An earlier version wrote two lists in its place."""
+    if "needs" in found:
+        return {text: Needs(**needs) for text, needs in found.pop("needs").items()}
+    gpus, alone = found.pop("gpus"), found.pop("alone")
+    return {text: Needs(gpus=float(gpus.get(text, 0)), alone=text in alone) for text in {*gpus, *alone}}
 
 
 # --- what is planned ------------------------------------------------------------------------------------------------------
@@ -83,6 +96,12 @@ def choose_world_sizes(texts: Sequence[str], folder: Path, wanted: int | None) -
     on_ranks = [text for text in texts if choose_world_size(text, folder, None) is not None]
     sizes = {text: choose_world_size(text, folder, wanted) for text in on_ranks or texts}
     return {text: size for text, size in sizes.items() if size is not None}
+
+
+def count_ranks(texts: Sequence[str], folder: Path, world_sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of ranks of each backend that runs on several: as it is planned, or the first that it states."""
+    found = {text: world_sizes.get(text) or choose_world_size(text, folder, None) for text in texts}
+    return {text: count for text, count in found.items() if count is not None}
 
 
 def describe_backends(texts: Sequence[str], world_sizes: Mapping[str, int] = MappingProxyType({})) -> list[StatedBackend]:
@@ -109,12 +128,13 @@ def list_items(
     dtypes: Sequence[str] = (),
     isolate: bool = False,
     world_size: int | None = None,
+    max_calls: int | None = None,
 ) -> list[Item]:
     """Return the items of a backend: one for each operation that it has, dtype and slice of seeds."""
     present = [name for name in (*backend.operations, *backend.gradients) if not operations or name in operations]
     chosen = [dtype for dtype in backend.dtypes if not dtypes or dtype in dtypes]
     return [
-        Item(backend.text, name, dtype, effort, seeds[0], seeds[-1], seed, isolate, world_size)
+        Item(backend.text, name, dtype, effort, seeds[0], seeds[-1], seed, isolate, world_size, max_calls)
         for name in present
         for dtype in ([""] if specification(name).dtype else chosen)
         for seeds in slices
@@ -142,11 +162,11 @@ def guess_seconds(item: Item) -> float:
 def deal(items: Iterable[Item], machines: int) -> list[list[Item]]:
     """Return the items of each machine: each item, those that take longest first, goes to the machine that has least to do."""
     hands: list[list[Item]] = [[] for _ in range(machines)]
-    loads = [0.0] * machines
+    loads = [(0.0, i) for i in range(machines)]
     for item in sorted(items, key=lambda item: (-item.expected_seconds, item.name)):
-        hand = min(range(machines), key=loads.__getitem__)
-        hands[hand].append(item)
-        loads[hand] += item.expected_seconds
+        load, i = heapq.heappop(loads)
+        hands[i].append(item)
+        heapq.heappush(loads, (load + item.expected_seconds, i))
     return hands
 
 

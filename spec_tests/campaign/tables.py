@@ -13,7 +13,8 @@ from ..report import PAGE, Report, to_json_value
 from ..report.backend_results import BackendResults, build_results, find_differences
 from ..report.badge import format_badge
 from ..report.cell import Cell
-from ..report.page import PageUnavailable, render_page
+from ..report.page import render_page
+from ..report.template import PageUnavailable
 from ..running.report_folder import replace_file
 from ..specification.formats import RESULT_DTYPES
 
