@@ -6,7 +6,10 @@ import argparse
 import sys
 from typing import NoReturn
 
+from ..implementation.printable import printable_line
 from . import USAGE_ERROR
+
+SENTENCE = 2000  # characters of a refusal that are printed: it may quote a report of others
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,3 +29,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"ERROR: {self.prog}: {message} ({self.prog} --help says more)", file=sys.stderr)
         sys.exit(USAGE_ERROR)
+
+
+def refuse(error: Exception) -> int:
+    """Print why a command cannot be carried out, and return the exit status for that."""
+    print(f"ERROR: {printable_line(str(error), SENTENCE)}", file=sys.stderr)
+    return USAGE_ERROR

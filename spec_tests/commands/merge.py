@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import USAGE_ERROR
 from ._parser import Parser
 
+MAX_LISTED = 10  # lines of one kind
+
 
 def main(argv: list[str]) -> int:
-    """Merge, and return the exit status: 0 if nothing deviates, 1 if something does, 4 if the reports cannot be merged."""
+    """Merge, and return the exit status: 0 if nothing deviates, 1 if something does, 4 if the reports cannot be merged.
+
+    It is 2 if nothing deviates, and items were given up.
+    """
     import pytest
 
+    from ..campaign.durations import say_duration
     from ..campaign.merge import MergeError, merge
+    from ..campaign.outcome import Ending
     from ..campaign.plan import PlanError, read_plan
     from ..campaign.tables import publish
     from ..report import ReportError, read
@@ -36,7 +44,8 @@ def main(argv: list[str]) -> int:
     try:
         required = validate_choices("require", options.require, (*operations(), *gradients()))
         before = read(options.before) if options.before else None
-        report = merge(read_plan(options.folder), options.folder, partial=options.partial, required=required)
+        merged = merge(read_plan(options.folder), options.folder, partial=options.partial, required=required)
+        report = merged.report
         files = publish(report, before)
     except MergeError as error:
         for line in str(error).splitlines():
@@ -50,6 +59,19 @@ def main(argv: list[str]) -> int:
         print(f"{result.name}: {result.sentence}")
     assert report.footer is not None
     header, footer = report.header, report.footer
-    print(f"{header.items} items, {footer.examples} examples, {footer.seconds / 3600:.2f} CPU hours")
+    cpu = "CPU time not measured" if footer.cpu_seconds is None else f"{say_duration(footer.cpu_seconds)} of CPU time"
+    print(f"{header.items} item{'s' * (header.items != 1)}, {footer.examples} examples, {cpu}")
+    given_up = tuple(str(each.item) for each in merged.untried)
+    _print_some([f"  {sentence}" for sentence in footer.retries if not sentence.startswith(given_up)])
+    _print_some([f"  not tried to its end: {each}" for each in merged.untried])
+    if any(each.last.ending == Ending.KILLED and not each.item.isolate for each in merged.untried):
+        print("  spec-tests plan --isolate gives each backend a process of its own: to end it is then a wrong answer of one law")
     print(f"written: {report.path}, {', '.join(path.name for path in files)}")
     return footer.exit_status
+
+
+def _print_some(lines: Sequence[str]) -> None:
+    for line in lines[:MAX_LISTED]:
+        print(line)
+    if len(lines) > MAX_LISTED:
+        print(f"  {len(lines) - MAX_LISTED} more")

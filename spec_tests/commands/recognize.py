@@ -2,7 +2,8 @@
 
 Each file of a known format is loaded in a process of its own, as a run would load it, and nothing is judged. The table has a row
 for each format: how many files there are, how many are taken, how many say that they are an operation and cannot run here, how
-many say so and are not recognized, and how many are neither. `--each` prints what became of each file.
+many say so and are not recognized, and how many are neither. Python that cannot be parsed is counted apart. `--each` prints what
+became of each file as soon as it is known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..importers import CannotRun, find_opener, list_claims
 from ..importers.cs336 import ADAPTERS, Adapters
 from ..importers.cs336 import KIND as ADAPTERS_KIND
 from ..specification.registry import operations
+from ..specification.source_text import parse_file
 from . import USAGE_ERROR
 from ._parser import Parser
 
@@ -32,6 +33,7 @@ SECONDS = 60.0  # for which one file may be loaded; the safety net of a command 
 NEVER_LOADED = frozenset({".git", ".venv", "node_modules", "site-packages", "__pycache__"})  # folders
 PRELOADED = ("torch", "spec_tests.implementation.lookup")  # once, where processes can be copied
 CONTEXT: Any = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+UNPARSED = "Python that cannot be parsed"
 TAKEN, REFUSED, NOT_TAKEN, OTHER = "taken", "refused", "not taken", "other"  # OTHER: it says that it is no operation, or nothing
 
 
@@ -66,9 +68,12 @@ def main(argv: list[str]) -> int:
     if CONTEXT.get_start_method() == "forkserver":
         CONTEXT.set_forkserver_preload(list(PRELOADED))
     with ThreadPoolExecutor(options.workers) as pool:
-        found = [one for one in pool.map(_load_apart, _list_files(options.folder)) if one.kind]
-    if options.each:
-        print("\n".join(map(_describe, found)))
+        found = []
+        for one in pool.map(_examine, _list_files(options.folder)):
+            if one.kind:
+                found.append(one)
+            if one.kind and options.each:
+                print(_describe(one), flush=True)
     print(_format_table(found))
     return 0
 
@@ -85,16 +90,31 @@ def _list_files(folder: Path) -> Iterator[Path]:
 
 
 def _may_have_kernels(path: Path) -> bool:
-    """Whether a Python file defines a torch.nn module, or functions as an adapters file of CS336 has."""
+    """Whether a Python file defines a torch.nn module, or functions as an adapters file of CS336 has, or cannot be parsed."""
     if path.suffix != ".py":
         return False
-    with suppress(OSError, SyntaxError, ValueError, RecursionError):
-        for node in ast.parse(path.read_bytes()).body:
-            if isinstance(node, ast.ClassDef) and any("Module" in ast.unparse(base) for base in node.bases):
-                return True
-            if isinstance(node, ast.FunctionDef) and node.name in ADAPTERS:
-                return True
+    try:
+        tree = parse_file(path)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return True
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and any("Module" in ast.unparse(base) for base in node.bases):
+            return True
+        if isinstance(node, ast.FunctionDef) and node.name in ADAPTERS:
+            return True
     return False
+
+
+def _examine(path: Path) -> Found:
+    """Load the file in a process of its own. Python that cannot be parsed is not loaded."""
+    if path.suffix == ".py":
+        try:
+            parse_file(path)
+        except SyntaxError as error:
+            return Found(str(path), UNPARSED, (), (), f"{error.msg} in line {error.lineno}")
+        except (OSError, ValueError, RecursionError) as error:
+            return Found(str(path), UNPARSED, (), (), str(error))
+    return _load_apart(path)
 
 
 def _load_apart(path: Path) -> Found:

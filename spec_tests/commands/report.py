@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from ..report import ReportError
 from ..report.__main__ import add_arguments, write_page
-from . import USAGE_ERROR
-from ._parser import Parser
+from ._parser import Parser, refuse
 
 
 def main(argv: list[str]) -> int:
@@ -39,8 +37,7 @@ def _sign(reports: list[str], key: Path) -> int:
         for report in reports:
             print(sign(report, key))
     except ReportError as error:
-        print(f"ERROR: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return refuse(error)
     return 0
 
 
@@ -53,6 +50,6 @@ def _verify(reports: list[str], signers: Path) -> int:
         try:
             print(f"{read(report).path}: signed by {verify(report, signers)}")
         except ReportError as error:
-            print(f"ERROR: {error}", file=sys.stderr)
+            refuse(error)
             wrong = 1
     return wrong

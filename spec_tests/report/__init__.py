@@ -38,6 +38,15 @@ class Report:
         return self.footer is not None and self.footer.complete
 
     @property
+    def shared(self) -> list[str]:
+        """The backends that ran in the suite's own process, and could change what it says of them."""
+        if self.header.isolate:
+            return []
+        isolated = {backend.name for backend in self.backends if backend.isolated}
+        names = dict.fromkeys([*(backend.name for backend in self.backends), *(v.backend for v in self.verdicts)])
+        return [name for name in names or self.header.backends if name not in isolated]
+
+    @property
     def ending(self) -> str:
         """How the run ended, in a few words."""
         if self.footer and self.footer.cuts:
@@ -47,13 +56,21 @@ class Report:
 
 def read(path: str | Path) -> Report:
     """Read the report in a folder or file. A last line that was cut off is left out, and the report is then incomplete."""
+    return read_data(read_bytes(file := find_data(path)), file)
+
+
+def find_data(path: str | Path) -> Path:
+    """Return the file of the data of a report, in a folder or by its own name."""
     path = Path(path)
-    path = path / DATA if path.is_dir() else path
+    return path / DATA if path.is_dir() else path
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the data of a report as they are."""
     try:
-        data = path.read_bytes()
+        return file.read_bytes()
     except OSError as error:
-        raise ReportError(f"{path}: there is no report ({error.strerror or error}); --report=DIR writes one") from None
-    return read_data(data, path)
+        raise ReportError(f"{file}: there is no report ({error.strerror or error}); --report=DIR writes one") from None
 
 
 def read_data(data: bytes, path: Path) -> Report:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..implementation.printable import printable
 from . import PAGE, ReportError, read
 
 
@@ -26,7 +27,7 @@ def write_page(reports: list[str], output: str) -> int:
         text = render_page(build_results([read(report) for report in reports]))
         Path(output).write_text(text, encoding="utf-8", errors="backslashreplace")
     except ReportError as error:
-        print(f"ERROR: {error}", file=sys.stderr)
+        print(f"ERROR: {printable(str(error))}", file=sys.stderr)
         return 4
     except OSError as error:
         print(f"ERROR: {output} cannot be written ({error.strerror or error})", file=sys.stderr)

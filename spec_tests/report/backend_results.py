@@ -152,9 +152,14 @@ class BackendResults:
         """The verdict in one word: good, bad, or open if the run supports no claim."""
         if self.deviating_operations or self.has_errors:
             return "bad"
+        is_whole = self.supports_claims and not self.incomplete_operations
+        return "good" if self.compared_operations and is_whole else "open"
+
+    @property
+    def supports_claims(self) -> bool:
+        """Whether what holds in this run may be called conformance: a whole run of default or thorough effort."""
         header = self.report.header
-        is_partial = self.cut or header.selection or header.effort == "smoke"
-        return "good" if self.compared_operations and not self.incomplete_operations and not is_partial else "open"
+        return not (self.cut or header.selection or header.effort == "smoke")
 
     @property
     def sentence(self) -> str:

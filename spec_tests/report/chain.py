@@ -33,6 +33,11 @@ class Chain:
         return str(self._digest.hexdigest())
 
 
+def has_every_link(data: bytes) -> bool:
+    """Whether each line but the first has a link, as older reports and those with a line that was put in do not."""
+    return all(_LINK.search(line) for line in data.splitlines(keepends=True)[1:])
+
+
 def is_whole(data: bytes) -> bool:
     """Whether each link in the data of a report is the hash of what is before it. Older reports have none."""
     digest = hashlib.sha256()

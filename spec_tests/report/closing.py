@@ -13,7 +13,7 @@ from .bugs import Bug, group_bugs, list_errors, list_failures
 from .conventions import describe_differences
 from .cut import Cut
 from .verdict import ToldCause, Verdict
-from .verdicts import describe_beyond, describe_missed_levels, describe_shapes, describe_unrequired, find_shortfalls
+from .verdicts import describe_beyond, describe_missed_levels, describe_shapes, describe_unrequired, find_refusing
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
@@ -54,7 +54,7 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     known = {v.operation for v in verdicts if v.status == "failed" and v.known}
     errors = list_errors(verdicts)
     broken = {v.operation for v in errors} - failed
-    little = {operation for operation, _ in find_shortfalls(verdicts)}
+    little = find_refusing(verdicts)
     tried = {v.operation for v in verdicts if v.examples and v.level is None}
     compared = {v.operation for v in verdicts if v.worst is not None and v.is_comparison}
     groups = {

@@ -82,14 +82,14 @@ def _describe_answers(convention: Convention | None, value: str, counts: Counter
     answers = counts.total() - counts[REFUSED]
     refused = f"; {counts[REFUSED]} questions were refused" if counts[REFUSED] else ""
     if not answers:
-        return "every question was refused, which fails nothing"
+        return "every question was refused; no law fails for it"
     if value:
         words = f" ({convention.values[value].words})" if convention and value in convention.values else ""
-        return f"{value}{words} in all {answers} answers{refused}"
+        return f"{value}{words} in {f'all {answers} answers' if answers > 1 else 'the only answer'}{refused}"
     fitting = [f"{value} in {count}" for value, count in counts.items() if value not in (UNKNOWN, REFUSED)]
-    known = f", none of {', '.join(convention.values)}" if convention else ""
-    unknown = f"unknown in {counts[UNKNOWN]}" if fitting else "unknown"
-    return f"{', '.join([*fitting, unknown])} of {answers} answers{known}, which fails nothing{refused}"
+    known = f" ({', '.join(convention.values)})" if convention else ""
+    unknown = f"no known value{known} in {counts[UNKNOWN]}"
+    return f"{', '.join([*fitting, unknown])} of {answers} answers; no law fails for it{refused}"
 
 
 def _write_statement(found: dict[str, dict[str, str]]) -> str:

@@ -129,13 +129,13 @@ def _format_inputs(call: Call) -> list[str]:
     lines = [f"{call.operation.name}("]
     for name, value in call.named.items():
         for path, leaf in leaves(", ".join(value) if name == "wrt" and not isinstance(value, str) else value):
-            lines.append(f"    {name}{path} = {_format_value(leaf, call.operation.dtype)}")
+            shown = call.operation.argument_order.exchange(f"{name}{path}", leaf.value if isinstance(leaf, Bounded) else leaf)
+            lines.append(f"    {name}{path} = {_format_value(shown, call.operation.dtype)}")
     return [*lines, ")"]
 
 
 def _format_value(x: Any, dtype: str) -> str:
     """Return a value as text. Floating arrays are float64 here; the backend has got them in `dtype`."""
-    x = x.value if isinstance(x, Bounded) else x
     if not isinstance(x, np.ndarray):
         return repr(x)
     if x.size <= MAX_PRINTED_ELEMENTS:

@@ -20,6 +20,9 @@ class Header:
     schema: Annotated[int, OneOf(SCHEMA)]
     suite: Annotated[str, "version of spec_tests"]
     spec: Annotated[str, "version of the equations and invariants"]
+    commit: Annotated[str, "of the suite; a plus behind it says that the checkout had other changes; absent if none is known"] = (
+        field(default="", metadata=LEFT_OUT)
+    )
     started: Annotated[str, Pattern(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
     command: tuple[str, ...]
     backends: Annotated[tuple[str, ...], "as --backend names them"]
@@ -69,6 +72,9 @@ class StatedBackend:
     device_facts: Annotated[
         tuple[str, ...], "what the device is, and which settings of the framework decide how precisely it computes"
     ] = field(default=(), metadata=LEFT_OUT)
+    isolated: Annotated[bool, "it ran in a process of its own, as servers and ranks do without --isolate too"] = field(
+        default=False, metadata=LEFT_OUT
+    )
     confinement: Annotated[
         str, "with --isolate=strict: what keeps its process from others, and what the system does not allow"
     ] = field(default="", metadata=LEFT_OUT)
@@ -126,4 +132,11 @@ class Footer:
     stale: Annotated[int, Range(0), "entries of known failures that hold now; their verdicts are among those that passed"] = 0
     examples: Count
     seconds: float
+    cpu_seconds: Annotated[
+        float | None,
+        "of a merged report: of all processes of all tries of its items; absent if they were not measured",
+    ] = field(default=None, metadata=LEFT_OUT)
+    retries: Annotated[tuple[str, ...], "of a merged report: the items that were tried more than once, and why"] = field(
+        default=(), metadata=LEFT_OUT
+    )
     sha256: Annotated[str, "of all bytes before the footer"] = field(default="", metadata=LEFT_OUT)

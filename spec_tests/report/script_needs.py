@@ -242,7 +242,8 @@ def _take_rows(need: Need, result: Any) -> Any:
         x = call.operation.by_name(result)[part.name]
         length = part.shape[0] if part.shape else 1
         copy = need.given.copy
-        found[part.name] = x if tuple(x.shape) == part.shape else x[copy * length : (copy + 1) * length]
+        is_whole = tuple(x.shape) == call.operation.result_order.exchange_places(part.name, part.shape)
+        found[part.name] = x if is_whole else x[copy * length : (copy + 1) * length]
     return found
 
 

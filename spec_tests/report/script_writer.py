@@ -17,7 +17,7 @@ from ..calls.call import Call
 from ..calls.given import PLAIN, WHICH
 from ..implementation.array_framework import ArrayFramework
 from ..specification.carriers import NATIVE, NATIVE_DTYPES, Carrier
-from ..specification.pytree import leaves, tree_map
+from ..specification.pytree import join, leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
 from ..trials.written_script import WrittenScript
@@ -35,7 +35,8 @@ class NoScript(Exception):
 
 def write_truth(call: Call) -> str:
     """Return the comment that says what the reference gives, by the names of the results if there are several."""
-    parts = call.parts.split(call.value) if call.parts and not call.operation.spec.is_gradient else {"": np.asarray(call.value)}
+    parts = call.operation.as_returned(call, call.value)
+    parts = {"": join(parts.values())} if call.parts and call.operation.spec.is_gradient else parts
     parts = {name: _as_printed(call.operation.carrier(name, call.keywords), x) for name, x in parts.items()}
     texts = {
         name: np.array2string(x, separator=", ", precision=7, threshold=12, max_line_width=10**6) for name, x in parts.items()

@@ -5,20 +5,25 @@ The hash in a report shows that it was changed by accident. Who forges a report 
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import subprocess
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import DATA, ReportError, read
+from . import ReportError, find_data, read, read_bytes
 
 PROGRAM = "ssh-keygen"
 NAMESPACE = "spec-tests-report"  # a signature holds for this purpose alone
 SUFFIX = ".sig"
+GOOD = re.compile(r" with (?P<type>\S+) key (?P<fingerprint>\S+)$", re.MULTILINE)  # the end of what ssh-keygen says of it
 
 
 def sign(report: str, key: Path) -> Path:
     """Sign the data of a report that is finished with a private key, or the public key of one in ssh-agent. Return the file."""
-    data = _find_data(report)
+    data = find_data(report)
     if not read(data).footer:
         raise ReportError(f"{data} is not finished, and only a finished report is signed; --resume finishes it")
     file = data.with_name(data.name + SUFFIX)
@@ -29,30 +34,61 @@ def sign(report: str, key: Path) -> Path:
     return file
 
 
-def verify(report: str, signers: Path) -> str:
-    """Return who has signed the data of a report, of the signers that a file allows. Raise ReportError if nobody has.
+@dataclass(frozen=True)
+class Signer:
+    """Who has signed a report: the name in the file of signers, and the key."""
+
+    principal: str
+    key_type: str  # such as ED25519
+    fingerprint: str  # of the public key, as ssh-keygen -l prints it
+
+    def __str__(self) -> str:
+        return f"{self.principal} with the {self.key_type} key {self.fingerprint}"
+
+
+def verify(report: str, signers: Path) -> Signer:
+    """Return who has signed the data of a report, of the signers that a file allows. Raise ReportError if nobody has."""
+    data = find_data(report)
+    return verify_data(read_bytes(data), read_signature(data), signers, data)
+
+
+def read_signature(data: Path) -> bytes:
+    """Return the signature that lies beside the data of a report."""
+    file = data.with_name(data.name + SUFFIX)
+    try:
+        return file.read_bytes()
+    except OSError:
+        command = f"spec-tests report {shlex.quote(str(data.parent))} --sign=KEY"
+        raise ReportError(
+            f"{data} has no signature: there is no {file.name} beside it; who made it signs it by {command}"
+        ) from None
+
+
+def read_signers(signers: Path) -> bytes:
+    """Return the file of those who may sign."""
+    try:
+        return signers.read_bytes()
+    except OSError:
+        raise ReportError(f"there is no file {signers}; it has a line for each signer: a name, and the public key") from None
+
+
+def verify_data(data: bytes, signature: bytes, signers: Path, path: Path) -> Signer:
+    """Return who has signed these data, of the signers that a file allows. `path` is what messages call the data.
 
     The file has a line for each signer, a name followed by the public key, as `ssh-keygen` describes under ALLOWED SIGNERS.
     """
-    data = _find_data(report)
-    file = data.with_name(data.name + SUFFIX)
-    if not file.exists():
-        raise ReportError(f"{data} has no signature: there is no {file.name} beside it")
-    if not signers.exists():
-        raise ReportError(f"there is no file {signers}; it has a line for each signer: a name, and the public key")
-    found = _run("find-principals", "-s", str(file), "-f", str(signers))
-    if found.returncode:
-        raise ReportError(f"{data} is signed by nobody whom {signers} names: {_last_line(found)}")
-    signer = found.stdout.splitlines()[0]
-    checked = _run("verify", "-f", str(signers), "-I", signer, "-s", str(file), text=data.read_bytes())
-    if checked.returncode:
-        raise ReportError(f"{data} is not what {signer} has signed: {_last_line(checked)}")
-    return signer
-
-
-def _find_data(report: str) -> Path:
-    path = Path(report)
-    return path / DATA if path.is_dir() else path
+    read_signers(signers)
+    with tempfile.TemporaryDirectory() as folder:
+        (file := Path(folder) / "signature").write_bytes(signature)
+        found = _run("find-principals", "-s", str(file), "-f", str(signers))
+        if found.returncode:
+            raise ReportError(f"{path} is signed by nobody whom {signers} names: {_last_line(found)}")
+        principal = found.stdout.splitlines()[0]
+        checked = _run("verify", "-f", str(signers), "-I", principal, "-s", str(file), text=data)
+    good = GOOD.search(checked.stdout)
+    if checked.returncode or good is None:
+        raise ReportError(f"{path} is not what {principal} has signed: {_last_line(checked)}")
+    return Signer(principal, good["type"], good["fingerprint"])
 
 
 def _run(action: str, *words: str, text: bytes = b"") -> subprocess.CompletedProcess[str]:

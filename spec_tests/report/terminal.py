@@ -22,7 +22,7 @@ from .verdicts import (
     describe_refused_variants,
     describe_shortfalls,
     describe_stale_entries,
-    find_shortfalls,
+    find_refusing,
 )
 
 MAX_ABSENT_NAMES = 12  # of operations that a backend does not implement; the page of the report names all
@@ -43,7 +43,7 @@ def write_summary(terminal: Any, verdicts: Sequence[Verdict], *, is_cut: bool = 
     failed = any(v.status == "failed" for v in verdicts)
     note += "; the run was cut and claims nothing" if is_cut else ""
     note += "" if examples or failed or is_cut else "; nothing was tried: exit status 5"
-    if little := {operation for operation, _ in find_shortfalls(verdicts)}:
+    if little := find_refusing(verdicts):
         noun, verb = ("operation", "does") if len(little) == 1 else ("operations", "do")
         note += f"; {len(little)} {noun} answered too little and {verb} not conform (fails only with --require)"
     effort = f"effort {current_effort().name}{describe_shapes(current_settings().shape_count)}"

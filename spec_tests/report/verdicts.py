@@ -60,11 +60,22 @@ def find_shortfalls(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdic
     return {(v.operation, v.dtype): v for v in verdicts if v.operation in answered and find_shortfall(v)}
 
 
+def find_refusing(verdicts: Sequence[Verdict]) -> set[str]:
+    """Return the operations that answered too little in some dtype of which enough was drawn to say so."""
+    return {operation for (operation, _), v in find_shortfalls(verdicts).items() if _shows_refusals(v)}
+
+
+def _shows_refusals(verdict: Verdict) -> bool:
+    """Whether more than one example was drawn: a single one, as at smoke effort, does not show how much is refused."""
+    return verdict.drawn > 1
+
+
 def describe_shortfalls(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return a sentence for each operation and region that was refused, and a line of advice or ""."""
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for (operation, dtype), v in find_shortfalls(verdicts).items():
-        found[operation, *_explain_shortfall(v, verdicts)].append(f"{v.answered} of {v.drawn} in {dtype}")
+        if _shows_refusals(v):
+            found[operation, *_explain_shortfall(v, verdicts)].append(f"{v.answered} of {v.drawn} in {dtype}")
     return [
         (f"{operation} answered {', '.join(counts)}: {reason}", advice) for (operation, reason, advice), counts in found.items()
     ]
@@ -73,9 +84,9 @@ def describe_shortfalls(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 def describe_shortfall(verdict: Verdict) -> str:
     """Return a sentence on one comparison that answered too little, with a line of advice. Return "" if it answered enough.
 
-    A single example, as smoke effort may draw, does not show how much is refused: its cell claims nothing, and nothing fails.
+    The cell of a single example claims nothing, and nothing fails.
     """
-    if verdict.drawn < 2 or not (shortfall := find_shortfall(verdict)):
+    if not _shows_refusals(verdict) or not (shortfall := find_shortfall(verdict)):
         return ""
     reason, advice = _explain_shortfall(verdict, [verdict])
     line = f"; add {advice}" if advice.startswith("domain") else f"; {advice}" if advice else ""
