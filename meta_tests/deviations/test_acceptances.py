@@ -8,6 +8,7 @@ import pytest
 
 from spec_tests.deviations._drafts import verify_by
 from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.diagnosis.operator.acceptances import list_acceptances
 from spec_tests.diagnosis.operator.search import read_operator
 from spec_tests.trials.asker import answer_instead
@@ -63,3 +64,8 @@ def test_a_draft_that_has_no_probability_and_is_accepted_bounds_no_number() -> N
     given = (np.zeros_like(tokens), q, p / np.sum(p, axis=-1, keepdims=True), *noise)
     (call,) = answers("verify_draft", lambda *arrays: verify_by(arrays, accepts=lambda p, q, u: u >= 0), [(given, {})])
     assert not [one for one in list_acceptances(call) if "c near" in one.what]
+
+
+def test_a_deviation_whose_tokens_carry_no_error_is_named() -> None:
+    """What is drawn is a plain array among number types that carry an error."""
+    assert [found.id for found in diagnose(gather(lambda p, q, u: u < p))] == ["verify_draft/draft-left-out"]

@@ -1,7 +1,9 @@
 """Test how the lines of a changed equation are listed."""
 
+import ast
+
 from spec_tests.diagnosis.equations.neighbours.candidate import Candidate
-from spec_tests.diagnosis.equations.neighbours.edit import changed_lines
+from spec_tests.diagnosis.equations.neighbours.edit import applied, changed_lines
 from spec_tests.diagnosis.equations.neighbours.listing import list_edits
 from spec_tests.diagnosis.equations.neighbours.source import source_of
 from spec_tests.diagnosis.equations.neighbours.trace import trace
@@ -36,3 +38,21 @@ def test_a_change_of_a_helper_is_said_with_the_line_that_calls_it() -> None:
     caller = "y = (dx, «sum of (c * n) to the shape weight.shape»)"
     assert candidate.callers == [caller]
     assert describe_equation(candidate).what.endswith(f", in the step marked in `{caller}`")
+
+
+def test_no_expression_is_put_into_itself() -> None:
+    """In t = stored(t, lambda t: f(t)) the t of the lambda is not what the line computes: its tree would have no end."""
+
+    def depth(node: ast.AST, above: frozenset[int] = frozenset()) -> None:
+        assert id(node) not in above
+        for child in ast.iter_child_nodes(node):
+            depth(child, above | {id(node)})
+
+    source = source_of("dynamic_quantize")
+    calls = list(answered_calls(backend("deviation:dynamic_quantize/eps-added"), "dynamic_quantize", "float32", "lines", 6))
+    seen = trace(source, [lambda equation, call=call: call.evaluate(lambda x: x, equation) for call in calls])
+    edits = [edit for edit in list_edits(source, seen, 0) if edit.rule == "functions_exchanged"]
+    assert edits
+    for edit in edits:
+        with applied((edit,)):
+            depth(edit.site.tree)

@@ -26,6 +26,7 @@ def assert_no_alarm(names: list[str], is_tried: Callable[[Invariant], bool]) -> 
     assert not alarms, "\n".join(alarms)
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CORRECT_FILES, ids=lambda path: path.stem)
 def test_no_style_raises_an_alarm(path: Path) -> None:

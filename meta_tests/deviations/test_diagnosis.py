@@ -112,6 +112,19 @@ def test_right_answers_to_calls_as_laws_draw_them_speak_against_a_deviation(by: 
     assert [one.id for one in diagnose(Evidence.gather(wrong, []), ask=ask)] == named
 
 
+@pytest.mark.parametrize(("others", "own", "is_named"), [(2, 0, True), (3, 0, False), (3, 1, True), (4, 1, False)])
+def test_more_wrong_answers_must_be_those_of_a_deviation_than_of_another_bug(others: int, own: int, is_named: bool) -> None:
+    """Wrong answers of two sizes are known. Two bugs may give the same there, or one and a second one be at work."""
+
+    def ask(wish: Wish) -> list[Call]:
+        said_by = ["rms_norm/no-root"] * others + ["rms_norm/eps-outside-sqrt"] * own
+        return [normalize(by, np.roll(3 * ROW, number)) for number, by in enumerate(said_by)] if wish.as_drawn else []
+
+    wrong = [normalize("rms_norm/eps-outside-sqrt"), answer("rms_norm/eps-outside-sqrt", "rms_norm", ROW[:2], GAIN[:2], eps=0.5)]
+    named = [one.id for one in diagnose(Evidence.gather(wrong, []), ask=ask)]
+    assert named == (["rms_norm/eps-outside-sqrt"] if is_named else [])
+
+
 def test_a_wrong_answer_in_another_dtype_may_be_another_bug() -> None:
     wrong, other = normalize("rms_norm/eps-outside-sqrt"), normalize("rms_norm/no-root", dtype="float64")
     assert names([wrong], other) == ["rms_norm/eps-outside-sqrt"]
@@ -286,3 +299,17 @@ def test_no_looser_class_where_float32_is_wrong_too() -> None:
     evidence = Evidence.gather(kernel.recorder.calls)
     assert looser_class(evidence) == "eager"
     assert find_near_miss(evidence, in_float32_instead=asker.answer_in_float32) is None
+
+
+def test_no_other_option_is_named_where_it_changes_nothing() -> None:
+    """A scale in float32 has one rounding. Zeros are judged at the zero point that was returned, under another option as well."""
+    given = {"dtype": "uint8", "block": (1, 2), "symmetric": False}
+    called = Operation(specification("dynamic_quantize"), backend(ORACLE), "float32", "fused")
+    for rounding in ("rceil", "floor", "even"):
+        called(np.array([[0.0, -(2.0**-120), 3.0, -1.0]]), **given, scale_rounding=rounding)  # so small a scale leaves much open
+    for call in called.recorder.calls:
+        assert call.observed is not None
+        call.observed[0] = 255 - call.observed[0]
+    evidence = Evidence.gather(called.recorder.calls)
+    assert len(evidence.wrong) == 3
+    assert another_option(evidence) is None

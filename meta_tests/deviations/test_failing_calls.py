@@ -151,6 +151,7 @@ def test_of_a_large_array_the_digest_is_stored() -> None:
 SAMPLE = random.Random(1).sample(list(catalogue().values()), 60)
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("deviation", SAMPLE, ids=lambda one: one.id)
 def test_values_and_choices_make_the_same_example(deviation: Any) -> None:
     """The law finds the same of both, on the deviation and on the oracle."""

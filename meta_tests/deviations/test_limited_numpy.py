@@ -91,6 +91,7 @@ def test_the_longest_axis_of_an_argument_counts() -> None:
     assert equation({"w1": np.ones((2, 1500))}) == 3000
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("operation", [*operations(), *gradients()])
 def test_no_equation_exceeds_the_limit_as_it_is(operation: str) -> None:
     equation = source_of(operation).with_functions({})

@@ -43,7 +43,7 @@ def gather(under_test: Backend, operation: str) -> tuple[Evidence, Trial]:
 def explain(fault: PlantedFault) -> Explanation | None:
     evidence, trial = gather(fault.backend(), fault.operation)
     ask, budget = partial(trial.ask, fault.operation), budget_for(evidence)
-    return read_operator(evidence, answer=trial.answer_instead, budget=budget, ask=ask)
+    return read_operator(evidence, answer=trial.answer_instead, budget=budget, ask=ask, catalogue=False)
 
 
 @pytest.mark.slow

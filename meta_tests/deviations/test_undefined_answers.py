@@ -76,6 +76,31 @@ def test_an_equation_without_values_for_most_wrong_calls_is_not_named(undefined:
     assert (try_fit(candidate, answers("rms_norm", cubed, arguments), []) is not None) == is_named
 
 
+@pytest.mark.parametrize(("undefined", "is_named"), [(2, True), (3, False), (4, False)])
+@pytest.mark.parametrize("hidden", [False, True], ids=["", "right by chance in some elements"])
+def test_answers_of_0_where_an_equation_has_no_value_do_not_speak_against_it(
+    undefined: int, is_named: bool, hidden: bool
+) -> None:
+    """Code gives 0 to what it leaves out. Two calls must speak for the equation, or it would explain anything that is 0."""
+
+    def cubed(x: Any, weight: Any, *, eps: float) -> Any:
+        whole = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight**3
+        return whole * (0.0 if x.shape[-1] < 3 + undefined else 1.0)
+
+    def nearly(x: Any, weight: Any, *, eps: float) -> Any:
+        return cubed(x, weight, eps=eps) * (np.nan if x.shape[-1] < 3 + undefined else 1.0)
+
+    shapes = ((2, 3), (2, 4), (3, 5), (1, 6))
+    x = [RANDOM.normal(size=shape) for shape in shapes]
+    for array in x:
+        array[0, 0] = 0.0 if hidden else array[0, 0]  # the truth is 0 as well
+    arguments = [((array, 2 + RANDOM.random(array.shape[-1])), {"eps": 0.1}) for array in x]
+    candidate: Any = SimpleNamespace(
+        id="nearly", operation="rms_norm", kind="equation", function=nearly, shows_in=lambda dtype: True
+    )
+    assert (try_fit(candidate, answers("rms_norm", cubed, arguments), []) is not None) == is_named
+
+
 @pytest.mark.parametrize(("wholly", "is_named"), [(True, False), (False, True)])
 def test_an_equation_explains_nan_only_if_finite_answers_speak_for_it(wholly: bool, is_named: bool) -> None:
     """Many equations make a whole answer NaN. That one makes some rows NaN, and no others, says more."""

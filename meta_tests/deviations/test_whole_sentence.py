@@ -38,8 +38,8 @@ def spoil_wide_rows(right: Any, x: Any, weight: Any, **options: Any) -> Any:
     ("operation", "fault", "sentence"),
     [
         ("local_attention", lose_scale, "scale is left out only from m = 9 on"),
-        ("rms_norm", lose_epsilon, "eps is taken as 0 only from d = 17 on"),
-        ("rms_norm", spoil_wide_rows, "NaN only from d = 17 on"),
+        ("rms_norm", lose_epsilon, "epsilon is ignored: x / sqrt(mean(x²)) only from d = 17 on"),
+        ("rms_norm", spoil_wide_rows, "wrong elements are NaN, only from d = 17 on"),
     ],
 )
 def test_a_sentence_says_what_is_computed_and_where(operation: str, fault: Any, sentence: str) -> None:

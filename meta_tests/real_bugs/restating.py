@@ -22,6 +22,7 @@ class RealBug:
     links: tuple[str, ...]
     deviation: Deviation  # the fault as code. It is in no catalogue, so that no diagnosis knows it by this name
     names: tuple[str, ...] = ()  # of the catalogue's deviations, whose sentence describes the bug
+    says: str = ""  # words of another sentence that describes the bug: what is computed, or exactly where it goes wrong
 
     @property
     def id(self) -> str:
@@ -33,12 +34,17 @@ class RealBug:
 
 
 def restated(
-    operation: str, *links: str, kind: str = "equation", dtypes: tuple[str, ...] = DTYPES, names: tuple[str, ...] = ()
+    operation: str,
+    *links: str,
+    kind: str = "equation",
+    dtypes: tuple[str, ...] = DTYPES,
+    names: tuple[str, ...] = (),
+    says: str = "",
 ) -> Callable[[Any], Any]:
     """Return the decorator of a function that is the fault of these threads, in the form of a deviation of this kind."""
 
     def decorate(function: Any) -> Any:
-        function.real_bug = RealBug(links, Deviation(operation, function, kind, (), dtypes, links), names)
+        function.real_bug = RealBug(links, Deviation(operation, function, kind, (), dtypes, links), names, says)
         return function
 
     return decorate

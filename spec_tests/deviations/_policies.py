@@ -30,6 +30,12 @@ def with_defaults(options: Options) -> Options:
     return {**DEFAULTS, **options}
 
 
+def ratios_of_sequences(log_probs: Any, old_log_probs: Any, mask: Any) -> Any:
+    """Return the ratio of each sequence, as a column, that of its counted tokens."""
+    d = counted(log_probs, mask) - counted(old_log_probs, mask)
+    return np.exp(np.sum(d, axis=-1, keepdims=True) / counts_of(mask))
+
+
 def limited(r: Any, o: Options) -> Any:
     return r if o["ratio_limit"] is None else np.minimum(r, o["ratio_limit"])
 

@@ -147,6 +147,41 @@ def nibbles_exchanged(*arrays: Any, **options: Any) -> Any:
 
 
 @deviation("reference", "all_codes", "odd")
+def sign_and_magnitude(*arrays: Any, **options: Any) -> Any:
+    """the highest bit of a signed integer is taken for a sign, and the others for its size, where they are its two's complement.
+
+    Shows: int4 and int8 below 0. Hides: others; −4 of int4, which both read alike.
+    """
+
+    def read(q: Any, dtype: str) -> Any:
+        least = INTEGERS[dtype][0] if dtype in INTEGERS else 0
+        return np.where(q < 0, least - q, q)
+
+    return redequantize(*arrays, **options, read=read)
+
+
+@deviation("reference", seen=("https://github.com/kekzl/imp/pull/722",))
+def lower_halves_first(*arrays: Any, **options: Any) -> Any:
+    """the lower halves of the bytes of a block hold its first numbers, and the upper halves its others, as in GGML's Q4_0.
+
+    Shows: formats of four bits. Hides: others; blocks of two numbers.
+    """
+    block = options["block"]
+
+    def read(q: Any, dtype: str) -> Any:
+        if NARROW_FORMATS[dtype].bits != 4:
+            return q
+        n = q.shape[-1]
+        size = min(block[1] or n, n)
+        places = np.arange(n)
+        at, half = places % size, -(-size // 2)
+        taken = places - at + np.where(at < half, 2 * at, 2 * (at - half) + 1)
+        return np.take(q, np.where(taken < n, taken, places), axis=-1)
+
+    return redequantize(*arrays, **options, read=read)
+
+
+@deviation("reference", "all_codes", "odd")
 def sign_bit_dropped(*arrays: Any, **options: Any) -> Any:
     """a table of the numbers from 0 up is indexed without the sign bit.
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import float64, number, quotient
-from reference_numpy._narrow import FLOATS, nearest
+from reference_numpy._marks import float64, number, quotient, stored
+from reference_numpy._narrow import FLOATS, INTEGERS, nearest, spread
 from reference_numpy._scales import divisor, power_of_two, reduce_blocks, scale_in_float32
 from reference_numpy.dynamic_quantize import dynamic_quantize
 from spec_tests.specification.formats import FORMATS
@@ -186,6 +186,24 @@ def scale_in_bfloat16(*arrays: Any, **options: Any) -> Any:
     """
     hold = make_rounder(FORMATS["bfloat16"])
     return with_parts(arrays, options, scale_in_float32=lambda *given: hold(scale_in_float32(*given)))
+
+
+@deviation("reference")
+def scale_with_the_sign_of_the_largest(*arrays: Any, **options: Any) -> Any:
+    """the scale is the entry of the largest size, with its sign, divided by the least integer, as in GGML's Q4_0.
+
+    Shows: signed integers with a symmetric scale. Hides: floats; blocks of zeros.
+    """
+    dtype, block = options["dtype"], options["block"]
+    if dtype not in INTEGERS or INTEGERS[dtype][0] == 0 or not options.get("symmetric", True):
+        return dynamic_quantize(*arrays, **options)
+    x, (low, high) = float64(arrays[0]), INTEGERS[dtype]
+    above, below = reduce_blocks(np.max, x, block), reduce_blocks(np.max, -x, block)
+    largest = np.where(number(above) >= number(below), above, -below)
+    scale = quotient(largest, np.asarray(float(low)), roundings=2)
+    at = number(scale)
+    t = quotient(x, spread(np.where(at == 0, 1.0, at), block, x.shape), roundings=4)
+    return stored(t, lambda t: np.clip(np.rint(t), low, high)), scale
 
 
 @deviation("reference", "half_a_step")

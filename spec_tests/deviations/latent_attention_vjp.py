@@ -42,7 +42,7 @@ def causality_not_differentiated(cotangent: Any, *arrays: Any, is_causal: bool =
     return latent_attention_vjp(cotangent, *arrays, is_causal=False, **options)
 
 
-@deviation("reference")
+@deviation("reference", like=("cotangent-of-lse-ignored",))  # of attention_with_lse_vjp, which is a part of it
 def cotangent_of_lse_ignored(cotangent: Any, *arrays: Any, **options: Any) -> Any:
     """the cotangent of lse is ignored, as if lse had no gradient.
 

@@ -71,6 +71,22 @@ def positions_of_the_first_sequence(q: Any, k: Any, v: Any, positions: Any, rota
     return rotate_queries_and_keys(q, k, v, positions, rotation)
 
 
+@deviation("positions_of_each_sequence")
+@instead_of(rotate_queries_and_keys)
+def positions_for_heads(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
+    """head i is turned at the positions of sequence i: positions (batch, n) are broadcast against (batch, heads, n, d_k).
+
+    Shows: sequences that differ in their positions.
+    Where these are not as many as the heads, it raises. Hides: positions that all share.
+    """
+    if rotation["theta"] is None or positions is None:
+        return rotate_queries_and_keys(q, k, v, positions, rotation)
+    positions = float64(positions)
+    if np.broadcast_shapes(positions.shape, q.shape[:-1]) != q.shape[:-1]:
+        raise ValueError("the positions do not fit the heads")
+    return (*(rounded(rope(y, positions, **rotation)) for y in (q, k)), v)
+
+
 @deviation("reference", "default_positions")
 @instead_of(rotate_queries_and_keys)
 def no_rope_without_positions(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
@@ -132,7 +148,8 @@ def _rotate_heads_together(y: Any, positions: Any, rotation: Rotation) -> Any:
     return rounded(np.swapaxes(np.reshape(rope(flat, positions, **rotation), wide.shape), -2, -3))
 
 
-@deviation("reference", "default_positions")
+# Queries and keys are turned alike, so the scores do not change.
+@deviation("reference", "default_positions", like=("no-rope-without-positions",))
 @instead_of(rotate_queries_and_keys)
 def heads_for_tokens(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
     """each head is turned by its own number, not by the token's position, where no positions are given.

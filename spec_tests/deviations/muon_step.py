@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._unit_norm import of_unit_norm
 from reference_numpy.muon_step import muon_step
+from reference_numpy.newton_schulz import newton_schulz
 
 from . import deviation
 
@@ -39,7 +39,7 @@ def normalized_matrix_kept(
     Shows: plain momentum. Hides: nesterov.
     """
     after, buffer = muon_step(parameter, gradient, momentum_buffer, momentum=momentum, nesterov=nesterov, eps=eps, **options)
-    return after, buffer if nesterov else of_unit_norm(buffer, eps)
+    return after, buffer if nesterov else newton_schulz(buffer, steps=0, eps=eps)
 
 
 @deviation("reference")
@@ -51,7 +51,7 @@ def nesterov_always(parameter: Any, gradient: Any, momentum_buffer: Any, *, nest
     return muon_step(parameter, gradient, momentum_buffer, **options)
 
 
-@deviation("reference", "direction")
+@deviation("reference", "direction", "muon_compute")
 def factor_left_out(parameter: Any, gradient: Any, momentum_buffer: Any, *, adjust: str = "original", **options: Any) -> Any:
     """the rate is not multiplied by a factor of the shape.
 

@@ -7,10 +7,13 @@ import numpy as np
 
 from reference_numpy._unit_norm import frobenius_norm, of_unit_norm
 from reference_numpy.newton_schulz import newton_schulz
+from spec_tests.specification.formats import FORMATS
 
 from . import deviation
+from ._steps import make_rounder
 
 JORDAN = (3.4445, -4.775, 2.0315)
+WIDER_THAN_BFLOAT16 = ("float64", "float32")
 
 
 def iterate(y: Any, steps: int, polynomial: Callable[[Any, Any], Any]) -> Any:
@@ -140,3 +143,25 @@ def small_norm_kept(x: Any, *, steps: int = 5, coefficients: Any = JORDAN, eps: 
     a, b, c = coefficients
     start = x / np.maximum(frobenius_norm(x), 1.0)
     return iterate(start, steps, lambda y, gram: a * y + np.matmul(b * gram + c * np.matmul(gram, gram), y))
+
+
+def iterate_in_bfloat16(x: Any, *, steps: int = 5, coefficients: Any = JORDAN, eps: float = 1e-7) -> Any:
+    """Return newton_schulz in bfloat16: the matrix, each product and each sum are rounded to it."""
+    a, b, c = coefficients
+    held = make_rounder(FORMATS["bfloat16"])
+
+    def step(y: Any, gram: Any) -> Any:
+        gram = held(gram)
+        return held(a * y + held(np.matmul(held(b * gram + c * held(np.matmul(gram, gram))), y)))
+
+    return iterate(held(of_unit_norm(held(x), eps)), steps, step)
+
+
+@deviation("reference", "muon_compute", kind="arithmetic", dtypes=WIDER_THAN_BFLOAT16)
+def wide_matrices_in_bfloat16(x: Any, **options: Any) -> Any:
+    """matrices with more columns than rows are computed in bfloat16, and the others in their own dtype.
+
+    Shows: such matrices. Hides: others, and bfloat16.
+    """
+    rows, columns = x.shape[-2:]
+    return iterate_in_bfloat16(x, **options) if rows < columns else newton_schulz(x, **options)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._occurrences import occurrences
 from reference_numpy.penalize_logits import penalize_logits
 
 from . import deviation
@@ -98,3 +99,29 @@ def presence_in_the_prompt(
     z = penalize_logits(logits, output_ids, prompt_ids, **options)
     ids = output_ids if prompt_ids is None else np.concatenate([prompt_ids, output_ids], axis=-1)
     return penalize_logits(z, ids, None, logit_bias, presence_penalty=presence_penalty)
+
+
+@deviation("reference", "repetition_of_each_sign", seen=("https://github.com/huggingface/transformers/pull/2303",))
+def repetition_by_a_difference(
+    logits: Any, output_ids: Any, prompt_ids: Any = None, logit_bias: Any = None,
+    *, repetition_penalty: float = 1.0, **options: Any,
+) -> Any:  # fmt: skip
+    """the logarithm of the repetition_penalty is subtracted from logits of either sign: their probability is divided by it.
+
+    Shows: a repetition_penalty other than 1. Hides: 1.
+    """
+    seen = occurrences(output_ids, logits.shape)
+    seen = seen if prompt_ids is None else seen + occurrences(prompt_ids, logits.shape)
+    z = np.where(seen > 0, logits - np.log(repetition_penalty), logits)
+    return penalize_logits(z, output_ids, None, logit_bias, **options)
+
+
+@deviation("reference")
+def last_of_the_output_uncounted(
+    logits: Any, output_ids: Any, prompt_ids: Any = None, logit_bias: Any = None, **options: Any
+) -> Any:
+    """the last id of the output is not yet counted: penalties see the output up to the step before.
+
+    Shows: a last id that has not occurred before. Hides: an output without ids.
+    """
+    return penalize_logits(logits, output_ids[..., :-1], prompt_ids, logit_bias, **options)

@@ -9,7 +9,7 @@ from reference_numpy._policies import clamped, counted, ratios
 from reference_numpy.policy_loss import policy_loss
 
 from . import deviation
-from ._policies import Options, divergence, limited, policy_loss_of_parts, surrogate, with_defaults
+from ._policies import Options, divergence, limited, policy_loss_of_parts, ratios_of_sequences, surrogate, with_defaults
 
 
 def _with_clips_of(power: Callable[[Any], Any], arrays: Any, options: Any) -> Any:
@@ -73,21 +73,46 @@ def ratios_centred_over_the_batch(
     return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, *arrays, **options, ratio=centred)
 
 
+def _with_weighed_divergence(
+    weight: Callable[[Any, Options], Any],
+    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Return the loss whose divergence is multiplied by a function of the ratio."""
+    arrays = log_probs, advantages, mask, old_log_probs, reference_log_probs
+    if reference_log_probs is None or old_log_probs is None:
+        return policy_loss(*arrays, **options)
+    r = ratios(log_probs, old_log_probs, np.asarray(mask, dtype=bool), with_defaults(options)["level"])
+    return policy_loss_of_parts(*arrays, **options, divergence=lambda d, o: weight(r, o) * divergence(d, o))
+
+
 @deviation("reference", seen=("https://github.com/allenai/open-instruct/issues/534",))
-def divergence_times_the_ratio(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def divergence_times_the_ratio(*arrays: Any, **options: Any) -> Any:
     """the divergence of a token is multiplied by its ratio, as a correction for the old policy has it.
 
     Shows: a kl_weight, and an old policy. Hides: no kl_weight; equal policies.
     """
-    m = np.asarray(mask, dtype=bool)
-    if reference_log_probs is None or old_log_probs is None:
-        return policy_loss(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
-    o = with_defaults(options)
-    r = ratios(log_probs, old_log_probs, m, o["level"])
+    return _with_weighed_divergence(lambda r, o: r, *arrays, **options)
 
-    def weighed(d: Any, o: Options) -> Any:
-        return r * divergence(d, o)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, divergence=weighed)
+@deviation("reference", seen=("https://github.com/allenai/open-instruct/issues/534",))
+def divergence_times_the_limited_ratio(*arrays: Any, **options: Any) -> Any:
+    """the divergence of a token is multiplied by its ratio, which ratio_limit has limited before.
+
+    Shows: a kl_weight, an old policy and a ratio_limit. Hides: no kl_weight, no ratio_limit; equal policies.
+    """
+    return _with_weighed_divergence(lambda r, o: limited(r, o) if o["objective"] == "clip" else r, *arrays, **options)
+
+
+@deviation("reference", "sequence_of_one_token", seen=("https://github.com/NVIDIA-NeMo/RL/pull/3753",))
+def ratios_along_the_tokens(
+    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, *arrays: Any, **options: Any
+) -> Any:
+    """ratios of sequences broadcast along the wrong axis, where there are as many tokens as sequences.
+
+    Shows: level "sequence", and a square batch. Hides: others, which raise an exception; level "token".
+    """
+    m, o = np.asarray(mask, dtype=bool), with_defaults(options)
+    if old_log_probs is None or o["level"] != "sequence" or m.shape[0] != m.shape[1]:
+        return policy_loss(log_probs, advantages, mask, old_log_probs, *arrays, **options)
+    turned = np.where(np.ones(m.shape, dtype=bool), np.swapaxes(ratios_of_sequences(log_probs, old_log_probs, m), 0, 1), 1.0)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, *arrays, **options, ratio=turned)

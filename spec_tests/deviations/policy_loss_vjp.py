@@ -213,6 +213,19 @@ def cispo_without_gradient_beyond_the_clips(
 
 
 @deviation("reference")
+def ratio_of_the_sequence_detached(
+    cotangent: Any, log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any
+) -> Any:
+    """with level "sequence" the ratio is a constant: it is detached, and the surrogate has no gradient.
+
+    Shows: level "sequence". Hides: level "token".
+    """
+    o = with_defaults(options)
+    no_gradient = o["level"] == "sequence" and o["objective"] == "clip"
+    return policy_loss_vjp(cotangent, log_probs, 0 * advantages if no_gradient else advantages, mask, *arrays, **options)
+
+
+@deviation("reference")
 def length_left_out(cotangent: Any, log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
     """with level "sequence" the gradient is not divided by the number of tokens of the mean.
 

@@ -162,6 +162,20 @@ def scale_in_bfloat16(*arrays: Any, **options: Any) -> Any:
 # --- the ends of the range ------------------------------------------------------------------------------------------
 
 
+@deviation("reference", "saturation", seen=("https://github.com/huggingface/transformers/pull/42775",))
+def overflow_to_zero(*arrays: Any, **options: Any) -> Any:
+    """what rounds beyond the largest number becomes 0, as where an overflow gives NaN and NaN is replaced afterwards.
+
+    Shows: floats beyond the largest number. Hides: others; integers.
+    """
+
+    def overflow(t: Any, dtype: str) -> Any:
+        step = step_at(FLOATS[dtype][2], dtype)
+        return np.where(np.rint(np.abs(t) / step) * step > FLOATS[dtype][2], 0.0, nearest(t, dtype))
+
+    return requantize(*arrays, **options, floats=overflow)
+
+
 @deviation("reference", "saturation")
 def overflow_to_nan(*arrays: Any, **options: Any) -> Any:
     """what rounds beyond the largest number of a format with NaN becomes NaN, or an infinity where there is one.

@@ -34,6 +34,48 @@ def uniform_noise_in_the_race(probabilities: Any, *, seed: int = 0, num_samples:
     return np.argmax(p[..., None, :] / noise, axis=-1)
 
 
+def _uniforms(p: Any, seed: int, num_samples: int) -> Any:
+    """Return a uniform above 0 for each sample and each token."""
+    return 1 - np.random.default_rng(seed).random((*p.shape[:-1], num_samples, p.shape[-1]))
+
+
+def _logarithm(p: Any) -> Any:
+    """Return the logarithms of probabilities, with an axis for the samples."""
+    return np.where(p > 0, np.log(np.where(p > 0, p, 1.0)), -np.inf)[..., None, :]
+
+
+@deviation(EACH, "sums_of_probabilities", seen=("https://github.com/aakhundov/tf-attend-infer-repeat/issues/11",))
+def logistic_noise(probabilities: Any, *, seed: int = 0, num_samples: int = 1) -> Any:
+    """the noise that is added to ln p is logistic, ln u − ln(1 − u), and not Gumbel's: right for a draw of one bit.
+
+    Shows: tokens of different probabilities. Hides: equal probabilities.
+    """
+    p = number(probabilities)
+    u = _uniforms(p, seed, num_samples)
+    return np.argmax(_logarithm(p) + np.log(u) - np.log(1 - u + 2.0**-60), axis=-1)
+
+
+@deviation(EACH, "sums_of_probabilities", seen=("https://github.com/EmuKit/emukit/pull/326",))
+def noise_of_minima(probabilities: Any, *, seed: int = 0, num_samples: int = 1) -> Any:
+    """the noise is that of minima: ln p + ln(−ln u).
+
+    Shows: tokens of different probabilities. Hides: equal probabilities.
+    """
+    p = number(probabilities)
+    return np.argmax(_logarithm(p) + np.log(2.0**-60 - np.log(_uniforms(p, seed, num_samples))), axis=-1)
+
+
+@deviation(EACH, "sums_of_probabilities", seen=("https://github.com/openai/baselines/issues/1219",))
+def probabilities_taken_for_logits(probabilities: Any, *, seed: int = 0, num_samples: int = 1) -> Any:
+    """the noise is added to the probabilities and not to their logarithms: a token is drawn with softmax(p).
+
+    Shows: tokens of different probabilities. Hides: equal probabilities.
+    """
+    p = number(probabilities)
+    weights = np.exp(p) * (p > 0)
+    return sample(weights / np.sum(weights, axis=-1, keepdims=True), seed=seed, num_samples=num_samples)
+
+
 @deviation(EACH)
 def second_largest_first(probabilities: Any, *, seed: int = 0, num_samples: int = 1) -> Any:
     """the sums run over the tokens in falling order, and the tokens of the two largest probabilities are exchanged.

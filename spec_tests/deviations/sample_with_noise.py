@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._acceptance import number
+from reference_numpy._drawn import by_inverse
+from reference_numpy._marks import token_drawn
 from reference_numpy.sample_with_noise import sample_with_noise
 
 from . import deviation
@@ -39,7 +41,10 @@ def last_token_at_the_end(probabilities: Any, noise: Any, *, method: str = INVER
     if method != INVERSE:
         return sample_with_noise(probabilities, noise, method=method)
     p, u = number(probabilities), number(noise)
-    return np.where(u >= 1 - 2.0**-24, p.shape[-1] - 1, sample_with_noise(p, u))
+    sums, reach = np.cumsum(p, axis=-1), by_inverse(p, u)[1]
+    place = np.sum(sums <= u[..., None], axis=-1)
+    reach[..., -1] = np.minimum(reach[..., -1], np.abs(sums[..., -1] - u) / (4 * p.shape[-1]))
+    return token_drawn(np.minimum(place, p.shape[-1] - 1), reach, probabilities)
 
 
 @deviation("what_has_no_probability_is_never_drawn")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._listed import for_heads
 from reference_numpy._marks import float64
 from reference_numpy.attention_with_lse import attention_with_lse
 from reference_numpy.sparse_attention import sparse_attention
@@ -15,7 +16,7 @@ NO_KEY = ("https://github.com/NVIDIA/Megatron-LM/pull/3674",)
 
 def attend_to(q: Any, k: Any, v: Any, seen: Any, sinks: Any, scale: Any) -> Any:
     """Return attention and lse where these keys are seen."""
-    return attention_with_lse(q, k, v, np.expand_dims(seen, -3), sinks, scale=scale)
+    return attention_with_lse(q, k, v, for_heads(seen, q, k), sinks, scale=scale)
 
 
 def list_keys(indices: Any, n: int, m: int, block_size: int, *, causal: bool = True) -> Any:
@@ -154,3 +155,42 @@ def empty_list_reads_the_first_key(
     return sparse_attention(
         q, k, v, np.where(empty & (np.arange(j.shape[-1]) == 0), 0, j), sinks, scale=scale, block_size=block_size
     )
+
+
+@deviation("lists_of_key_heads")
+def lists_of_key_heads_swapped(
+    q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, *, scale: Any = None, block_size: int = 1
+) -> Any:
+    """of a list for each key head, the last head reads the first list, and so on.
+
+    Shows: other lists of other key heads. Hides: one list for all, and a single key head.
+    """
+    j = np.asarray(indices)
+    own = np.flip(j, axis=-3) if j.ndim == q.ndim else j
+    return sparse_attention(q, k, v, own, sinks, scale=scale, block_size=block_size)
+
+
+@deviation("lists_of_key_heads", "list_of_another_key_head")
+def list_of_the_first_key_head(
+    q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, *, scale: Any = None, block_size: int = 1
+) -> Any:
+    """of a list for each key head, all heads read the first.
+
+    Shows: other lists of other key heads. Hides: one list for all, and a single key head.
+    """
+    j = np.asarray(indices)
+    own = np.broadcast_to(j[..., :1, :, :], j.shape) if j.ndim == q.ndim else j
+    return sparse_attention(q, k, v, own, sinks, scale=scale, block_size=block_size)
+
+
+@deviation("equal_lists", "lists_of_key_heads", seen=NO_KEY)
+def minus_one_is_the_first_key_of_a_head(
+    q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, *, scale: Any = None, block_size: int = 1
+) -> Any:
+    """in lists of key heads, −1 is clamped to 0, and the first key is read in its place.
+
+    Shows: such a row with −1 that does not list the first block. Hides: one list for all, and rows without −1.
+    """
+    j = np.asarray(indices)
+    some = np.any(j >= 0, axis=-1, keepdims=True) & (j.ndim == q.ndim)
+    return sparse_attention(q, k, v, np.where((j == -1) & some, 0, j), sinks, scale=scale, block_size=block_size)

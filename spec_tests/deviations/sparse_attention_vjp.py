@@ -22,7 +22,7 @@ def gradient_at_the_first_key_for_minus_one(
     """
     j = np.asarray(indices)
     first = np.where((j == -1) & np.any(j >= 0, axis=-1, keepdims=True), 0, j)
-    seen = listed_keys(first, q.shape[-2], k.shape[-2], block_size)
+    seen = listed_keys(first, q, k, block_size)
     dq, dk, dv, _, dsinks = attention_with_lse_vjp(cotangent, q, k, v, seen, sinks, scale=scale)
     return dq, dk, dv, None, dsinks
 
@@ -52,3 +52,16 @@ def cotangent_of_lse_ignored(
     c, g = cotangent
     silent = None if g is None else 0.0 * float64(g)
     return sparse_attention_vjp((c, silent), q, k, v, indices, sinks, scale=scale, block_size=block_size)
+
+
+@deviation("lists_of_key_heads")
+def lists_of_key_heads_swapped(
+    cotangent: Any, q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, *, scale: Any = None, block_size: int = 1
+) -> Any:
+    """of a list for each key head, the last head reads the first list backward, and so on.
+
+    Shows: other lists of other key heads. Hides: one list for all, and a single key head.
+    """
+    j = np.asarray(indices)
+    own = np.flip(j, axis=-3) if j.ndim == q.ndim else j
+    return sparse_attention_vjp(cotangent, q, k, v, own, sinks, scale=scale, block_size=block_size)

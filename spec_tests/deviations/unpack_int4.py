@@ -82,6 +82,16 @@ def signed_by_an_offset(packed: Any, *, order: str = "sequential", signed: bool 
     return (y - 8).astype(np.int8) if signed else y
 
 
+@deviation("reference", "signed", seen=("https://github.com/tile-ai/tilelang/issues/2477",))
+def signed_by_an_offset_of_7(packed: Any, *, order: str = "sequential", signed: bool = False) -> Any:
+    """signed numbers are the unsigned ones less 7.
+
+    Shows: signed numbers. Hides: unsigned ones.
+    """
+    y = unpack_int4(packed, order=order)
+    return (y - 7).astype(np.int8) if signed else y
+
+
 @deviation("reference", "signed")
 def signed_ignored(packed: Any, *, order: str = "sequential", signed: bool = False) -> Any:
     """signed is not used.

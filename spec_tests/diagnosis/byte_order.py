@@ -65,7 +65,7 @@ def _expect_of_swapped(call: Call) -> Expectation:
 
     arguments = tuple(swap(name, x) for name, x in zip(names, call.arguments, strict=False))
     keywords = {name: swap(name, x) if name in names else x for name, x in call.keywords.items()}
-    return Call(call.operation, arguments, keywords, observed=call.kept_by_answer).expectation(call.operation.precision)
+    return Call(call.operation, arguments, keywords, observed=call.judged_by_answer).expectation(call.operation.precision)
 
 
 def swap_bytes(x: np.ndarray, dtype: str) -> np.ndarray:

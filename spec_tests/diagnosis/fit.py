@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,12 +54,38 @@ class Fit:
     speaking: int = 0  # calls with such elements
     finite: int = 0  # calls in which a finite answer speaks for it: a wrong or right one, unless it holds in a mode that is NaN
     silent: int = 0  # other calls with wrong elements for which it has no value, such as those of a query that then sees no key
+    filled: int = 0  # other calls in which all such elements are 0, as code gives a query that sees no key
     distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
     @property
     def order(self) -> tuple[Any, ...]:
         """Return the key by which fits are sorted, the best first: a small distance, then many elements told apart."""
         return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether values speak for it in more calls than those in which it has none, and in two if some are filled with 0."""
+        return self.finite > 0 and self.speaking > max(self.silent, self.filled > 0)
+
+    def count(self, explained: ExplainedElements) -> None:
+        """Count what it explains of a wrong call."""
+        self.told_apart += explained.told_apart
+        self.speaking += explained.told_apart > 0
+        self.finite += explained.finite > 0
+        if explained.told_apart == 0:
+            self.silent += explained.undefined > explained.filled
+            self.filled += explained.undefined == explained.filled > 0
+        self.distance = max(self.distance, explained.distance)
+
+
+class ExplainedElements(NamedTuple):
+    """What the equation of a deviation explains of one wrong answer. All but the last count elements."""
+
+    told_apart: int = 0  # wrong ones that only the deviation explains
+    finite: int = 0  # finite ones that speak for it
+    undefined: int = 0  # wrong ones for which it has no value
+    filled: int = 0  # those of the latter that are 0
+    distance: float = 0.0  # the largest distance from its value, as a share of that from the truth
 
 
 def predicts(deviation: Deviation, call: Call) -> bool | None:
@@ -97,17 +123,12 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
         if is_late():
             return None
         for precision in call.operation.classes():
-            if explanation := _explain(deviation, call, precision):
+            if explained := _explain(deviation, call, precision):
                 break
         else:
             return None
-        told_apart, finite, undefined, distance = explanation
-        fit.told_apart += told_apart
-        fit.speaking += told_apart > 0
-        fit.finite += finite > 0
-        fit.silent += undefined > 0 and told_apart == 0
-        fit.distance = max(fit.distance, distance)
-    return fit if fit.speaking > fit.silent and fit.finite else None
+        fit.count(explained)
+    return fit if fit.speaks else None
 
 
 def explains(deviation: Candidate, call: Call) -> bool:
@@ -146,8 +167,13 @@ def allows(deviation: Candidate, call: Call) -> bool:
 
 def _overflows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation has no finite value in float64 where the answer has one: no format has a wider range."""
-    values = evaluate(deviation, call)
-    return values is None or bool(np.any(~np.isfinite(values) & np.isfinite(answer_of(call))))
+    values, observed = evaluate(deviation, call), answer_of(call)
+    return values is None or bool(np.any(~np.isfinite(values) & np.isfinite(observed) & ~_says_nothing(values, observed)))
+
+
+def _says_nothing(values: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return where the deviation has no value and the answer is 0, as for a query that sees no key. It may be right by chance."""
+    return np.isnan(values) & (observed == 0)
 
 
 def evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
@@ -228,12 +254,8 @@ def shows(deviation: Candidate, call: Call) -> bool:
 
 
 @_cache
-def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int, int, float] | None:
-    """Compare one answer with the equation of a deviation. Return None if the answer contradicts it, else four numbers.
-
-    The first three count elements: the wrong ones that only the deviation explains, the finite ones that speak for it, and the
-    wrong ones for which it has no value. The last is the largest distance from its value, as a share of that from the truth.
-    """
+def _explain(deviation: Candidate, call: Call, precision: str) -> ExplainedElements | None:
+    """Compare one answer with the equation of a deviation. Return what it explains, None if the answer contradicts it."""
     observed, truth = answer_of(call), truth_of(call)
     try:
         expected = call.expect(precision, _prepare_equation(deviation, call))
@@ -245,7 +267,7 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int
     wrong = wrong_in(call)
     if values is None:
         return None
-    undefined = np.isnan(values) & np.isfinite(observed) & wrong & ~expected.claimed
+    undefined = np.isnan(values) & np.isfinite(observed) & (wrong | _says_nothing(values, observed)) & ~expected.claimed
     if np.any(~np.isfinite(values) & np.isfinite(observed) & ~undefined):  # no format has a wider range than float64
         return None
     accepted = expected.accepts(observed)
@@ -263,14 +285,16 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
     overflowing = np.isinf(expected.value) & (observed == expected.value)
     alone = wrong & (disjoint | (nan & np.isnan(observed)) | overflowing)
+    silent = undefined & wrong
+    unexplained = ExplainedElements(undefined=int(np.sum(silent)), filled=int(np.sum(silent & (observed == 0))))
     if not np.any(alone):
-        return 0, 0, int(np.sum(undefined)), 0.0
+        return unexplained
     with np.errstate(all="ignore"):
         hidden = expected.storage.half_gap(observed, expected.value)  # the rounding of the answer may hide as much
         distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
     finite = (alone & ~np.isnan(observed)) if np.any(alone & ~np.isnan(observed)) else expected.claimed & np.isfinite(observed)
-    counts = int(np.sum(alone)), int(np.sum(finite)), int(np.sum(undefined))
-    return *counts, float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
+    farthest = float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
+    return unexplained._replace(told_apart=int(np.sum(alone)), finite=int(np.sum(finite)), distance=farthest)
 
 
 def _is_as_near(observed: np.ndarray, deviating: np.ndarray, truth: Expectation, expected: Expectation) -> np.ndarray:

@@ -37,8 +37,15 @@ def diagnose(evidence: Evidence, is_late: IsOver = never, ask: Ask | None = None
     if ask is not None:
         fits = [fit for fit in fits if not is_contradicted(fit.deviation, wrong, ask, is_late)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
-    best = [fit.deviation for fit in fits if fit.order == fits[0].order]
+    best = _leave_out_equals([fit.deviation for fit in fits if fit.order == fits[0].order])
     return best if len(best) <= MAX_CANDIDATES else []
+
+
+def _leave_out_equals(fitting: list[Deviation]) -> list[Deviation]:
+    """Return the deviations without those that compute the same as another of them: no call tells which it is."""
+    ids = {deviation.id for deviation in fitting}
+    left = [one for one in fitting if not {f"{one.operation}/{name}" for name in one.like if name != one.name} & ids]
+    return left or fitting
 
 
 def list_candidates(operation: Callee) -> Iterable[Deviation]:
@@ -72,21 +79,28 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsOver) 
 
 
 def is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsOver) -> bool:
-    """Whether right answers to further calls contradict the deviation.
+    """Whether answers to further calls contradict the deviation.
 
     The few wrong answers that are known may have an option in common for which two bugs give the same. Where they have one size,
     calls of other sizes are asked for too: a bug that shows at one size alone may give there what a deviation gives at many.
+    One right answer that the deviation does not give contradicts it. Of wrong answers, which may have another cause, more must do
+    so than those that it explains.
     """
     if deviation.kind == "arithmetic":
         return False  # right answers may be those of another arithmetic by luck
     own = [call for call in wrong if len(wrong) == 1 or shows(deviation, call)]
-    is_of_one_size = len({tuple(dimension_sizes(call).items()) for call in own}) == 1
+    sizes = {tuple(dimension_sizes(call).items()) for call in own}
+    balance = len(sizes)  # wrong answers that it explains, those of one size once, less further ones that it does not
     for call in islice(ask(Wish(as_drawn=True)), FURTHER_CALLS):
         if is_late():
             return False
-        if not is_wrong(call) and not explains(deviation, call):
+        is_explained = explains(deviation, call)
+        if not is_wrong(call) and not is_explained:
             return True
-    for wish in _list_wishes(own[0]) if is_of_one_size else ():
+        balance += is_wrong(call) * (1 if is_explained else -1)
+    if balance < 0:
+        return True
+    for wish in _list_wishes(own[0]) if len(sizes) == 1 else ():
         if is_late():
             return False
         if any(not is_wrong(call) and not explains(deviation, call) for call in islice(ask(wish), 1)):

@@ -93,7 +93,7 @@ def _follows(operation: str, convention: str, value: str, call: Call) -> bool | 
     held = call.conventions.get(convention)
     if call.operation.name != operation or held in (None, value):
         return None
-    judged = Call(call.operation, call.arguments, call.keywords, observed=call.kept_by_answer, formats=call.formats)
+    judged = Call(call.operation, call.arguments, call.keywords, observed=call.judged_by_answer, formats=call.formats)
     judged.settle({**call.conventions, convention: value})
     return is_wrong(call) and _accept(call, iter([judged.expectation(call.operation.precision)])) is not None
 
@@ -277,7 +277,7 @@ def _is_right_for(call: Call, option: str, value: Any) -> bool:
     repeat = partial(_repeat, copies=call.given.copies)  # an axis may be that along which a law repeats the batch
     named = zip(call.operation.spec.positional, call.arguments, strict=False)
     arguments = tuple(repeat(x) if name in call.given.stacked else x for name, x in named)
-    instead = Call(call.operation, arguments, {**call.keywords, option: value}, observed=call.kept_by_answer)
+    instead = Call(call.operation, arguments, {**call.keywords, option: value}, observed=call.judged_by_answer)
     try:
         allowed = instead.expectation(call.operation.precision)
         shape = allowed.value.shape  # which evaluates the equation

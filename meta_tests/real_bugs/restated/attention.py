@@ -32,13 +32,23 @@ def mask_inverted(right: Any, q: Any, k: Any, v: Any, *, mask: Any = None, **opt
     return right(q, k, v, **options, **({} if mask is None else {"mask": ~mask}))
 
 
-@restated("scaled_dot_product_attention", "https://github.com/Dao-AILab/flash-attention/pull/1406", kind="fault")
+@restated(
+    "scaled_dot_product_attention",
+    "https://github.com/Dao-AILab/flash-attention/pull/1406",
+    kind="fault",
+    says="UnboundLocalError",
+)
 def result_missing_without_a_gradient(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     """Where no gradient is asked for, the variable of the result does not exist."""
     raise UnboundLocalError("cannot access local variable 'out' where it is not associated with a value")
 
 
-@restated("grouped_query_attention", "https://github.com/HazyResearch/HipKittens/pull/22", kind="fault")
+@restated(
+    "grouped_query_attention",
+    "https://github.com/HazyResearch/HipKittens/pull/22",
+    kind="fault",
+    says="0, only from h / h_kv = 2 on",
+)
 def heads_interleaved_by_the_group(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     """Block b computes head (b mod G) G + b / G for groups of G heads, so that some heads are never computed."""
     y = right(q, k, v, **options)

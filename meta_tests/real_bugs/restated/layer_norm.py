@@ -14,7 +14,9 @@ def eps_outside_the_root(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     return centred / (np.sqrt(np.mean(np.square(centred), axis=-1, keepdims=True)) + eps) * weight + bias
 
 
-@restated("layer_norm", "https://github.com/Hsword/Hetu/pull/17", kind="fault")
+@restated(
+    "layer_norm", "https://github.com/Hsword/Hetu/pull/17", kind="fault", says="only from the second call with the same shapes on"
+)
 def statistics_of_an_earlier_call(right: Any, x: Any, weight: Any, bias: Any, *, eps: float, memory: dict[Any, Any]) -> Any:
     """The mean and the variance of an earlier call with this shape are used again."""
     h = np.asarray(x).astype(np.float64)
@@ -24,7 +26,9 @@ def statistics_of_an_earlier_call(right: Any, x: Any, weight: Any, bias: Any, *,
     return ((h - mean) / np.sqrt(variance + eps) * gain + shift).astype(np.asarray(x).dtype)
 
 
-@restated("layer_norm_vjp", "https://github.com/flagos-ai/FlagGems/issues/5392")
+@restated(
+    "layer_norm_vjp", "https://github.com/flagos-ai/FlagGems/issues/5392", says="only where the batch has 2 dimensions or more"
+)
 def backward_takes_two_axes(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """The backward pass takes the first axis as the rows and all others as the features."""
     width = np.shape(x)[-1]

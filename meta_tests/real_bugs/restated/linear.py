@@ -17,6 +17,7 @@ def weight_transposed_once_more(right: Any, x: Any, weight: Any, bias: Any = Non
     "linear",
     "https://github.com/ScalingIntelligence/KernelBench/blob/main/src/unit_tests/test_kernels/zero_out_kernel.py",
     kind="fault",
+    says="the result is 0",
 )
 def arguments_zeroed(right: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """Both factors are overwritten with zeros, and zeros are returned."""
@@ -29,6 +30,7 @@ def arguments_zeroed(right: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     "linear",
     "https://github.com/ScalingIntelligence/KernelBench/blob/main/src/unit_tests/test_kernels/result_reuse_kernel.py",
     kind="fault",
+    says="the result is 0",
 )
 def memory_of_an_earlier_result(right: Any, x: Any, weight: Any, bias: Any = None, *, memory: dict[Any, Any]) -> Any:
     """Nothing is computed: the result is memory that is not initialized, which holds what was there before."""

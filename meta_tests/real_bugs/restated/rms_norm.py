@@ -10,7 +10,7 @@ from reference_numpy.rms_norm_vjp import rms_norm_vjp
 from ..restating import restated
 
 
-@restated("rms_norm", "https://github.com/ggml-org/llama.cpp/pull/1925")
+@restated("rms_norm", "https://github.com/ggml-org/llama.cpp/pull/1925", says="x goes through rms_norm twice")
 def norm_applied_twice(x: Any, weight: Any, *, eps: float) -> Any:
     """A second instance of the norm comes before the weight."""
     return rms_norm(rms_norm(x, np.ones(np.shape(weight)), eps=eps), weight, eps=eps)

@@ -28,7 +28,7 @@ from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
 from .neighbours.hole import Holes
 from .neighbours.listing import list_edits, list_edits_everywhere
-from .neighbours.screen import FAR, Screen
+from .neighbours.screen import FAR, Scores, Screen, Screened, find_only_part
 from .neighbours.solve import solve
 from .neighbours.source import Source, source_of
 from .neighbours.trace import trace
@@ -89,7 +89,8 @@ class Search:
         self.budget, self.screening = budget, budget.part(1 - JUDGING_SHARE)  # the rest is needed for judging
         self.test = EquationCheck(FurtherCalls(ask, evidence.wrong[0].operation.name), last or budget)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
-        self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
+        self.part = find_only_part(evidence.wrong)
+        self.screens = [Screen(call, self.part) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
         self.holes = Holes()
         self.withheld = withheld
@@ -186,25 +187,27 @@ class Search:
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
         if np.any(wrong_in(call)):
-            self.screens.append(Screen(call))
+            self.screens.append(Screen(call, self.part))
 
-    def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
-        """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
+    def _screen(self, edits: tuple[Edit, ...]) -> Screened:
+        """Return how an equation does on the first failing calls: everywhere, or in the only result that is wrong."""
         self.budget.meter.add(tuned.WORK_OF_CANDIDATE)
-        functions = self.holes.compile(edits)
-        if functions is None:
-            return False, FAR, FAR
-        equation, worst, mean, speaks = self.source.with_functions(functions), -FAR, FAR, False
+        if (functions := self.holes.compile(edits)) is None:
+            return Screened()
+        equation = self.source.with_functions(functions)
+        whole, within = Scores(), Scores()
         for screen in self.screens:
-            values = screen.evaluate(equation)
+            values = None if whole.is_out and within.is_out else screen.evaluate(equation)
             if values is None:
-                return False, FAR, FAR
-            possible, largest, mean = screen.score(values)
-            worst = max(worst, largest)
-            if possible is False:
-                return False, worst, mean
-            speaks = speaks or possible is True
-        return speaks, worst, mean
+                return Screened(mean=whole.mean)
+            whole.add(*screen.score(values))
+            if self.part:
+                within.add(*screen.score(screen.within_part(values)))
+            else:
+                within.is_out = True
+        if self.part and within.is_possible and within.worst <= MAX_LIKELY_SCORE < whole.worst:
+            return Screened(True, within.worst, whole.mean, self.part)
+        return Screened(whole.is_possible, whole.worst, whole.mean)
 
     def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
         for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):
@@ -214,20 +217,20 @@ class Search:
                 if not self._is_solved_early(edit):
                     self.unknown.append(edit)
                 continue
-            possible, score, mean = self._screen((edit,))
-            if edit.site.depth == 0 and mean < FAR:
-                self.ranked.append((mean, edit))
-            if possible:
-                yield score, Candidate(self.source, (edit,))
+            found = self._screen((edit,))
+            if edit.site.depth == 0 and found.mean < FAR:
+                self.ranked.append((found.mean, edit))
+            if found.is_possible:
+                yield found.score, Candidate(self.source, (edit,), only_in=found.only_in)
 
     def _edits_everywhere(self, names: tuple[str, ...]) -> Iterator[tuple[float, Candidate]]:
         """The same slip at all places where it can be made, in the parts as well: each product of matrices in another format."""
         seen = trace(self.source, [partial(_evaluate_on, call) for call in self.wrong])  # others were found meanwhile
         for name in (name for name in names if name not in self.withheld):
             for edits in list_edits_everywhere(self.source, seen, name):
-                possible, score, _ = self._screen(edits)
-                if possible:
-                    yield score, Candidate(self.source, edits)
+                found = self._screen(edits)
+                if found.is_possible:
+                    yield found.score, Candidate(self.source, edits, only_in=found.only_in)
 
     def _scaled_parameters(self) -> Iterator[tuple[float, Candidate]]:
         for edit in list_edits(self.source, self.seen, 0, ODD, self.withheld):
@@ -275,9 +278,9 @@ class Search:
 
         for text, _ in solve(evaluate, screen.answer, screen.reach, screen.wrong):
             solved = (*others, edit.with_constant(text))
-            possible, score, _ = self._screen(solved)
-            if possible:
-                yield score, Candidate(self.source, solved)
+            found = self._screen(solved)
+            if found.is_possible:
+                yield found.score, Candidate(self.source, solved, only_in=found.only_in)
 
     def _pairs(self) -> Iterator[tuple[float, Candidate]]:
         distinct = {round(mean, 6): edit for mean, edit in reversed(self.ranked)}  # equal distances are mostly equal equations
@@ -289,9 +292,9 @@ class Search:
                 pair = nearest[i], nearest[total - i]
                 if _meet(*pair):
                     continue
-                possible, score, _ = self._screen(pair)
-                if possible and score < MAX_LIKELY_SCORE:  # there are too many for those that are far off
-                    yield score, Candidate(self.source, pair)
+                found = self._screen(pair)
+                if found.is_possible and found.score < MAX_LIKELY_SCORE:  # there are too many for those that are far off
+                    yield found.score, Candidate(self.source, pair, only_in=found.only_in)
 
 
 def _evaluate_on(call: Call, equation: Callable[..., Any]) -> Any:

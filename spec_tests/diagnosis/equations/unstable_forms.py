@@ -1,5 +1,7 @@
-"""Wrong answers that are those of the right equation in a form that loses digits: a variance as mean(x²) − mean(x)².
+"""Wrong answers that are those of the right equation in a form that loses digits.
 
+Such forms are a variance as mean(x²) − mean(x)², and weights of a softmax as exp(x − lse), by which parts
+of attention are merged.
 Both forms have the same value, and only the error bounds tell them apart. Summation in another order gives other digits, so the
 explanation is a bound, that of the other form: answers may lie within it, and some come near it.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -29,11 +32,16 @@ MIN_WRONG_CALLS, MIN_WRONG_ELEMENTS = 2, 4  # one may be anywhere by chance
 MIN_SHARE = 1 / 64  # of the other form's bound that the largest error reaches; an error far below it has another reason
 ASKED_CALLS = 48
 TEXTBOOK = "np.maximum(np.mean(np.square(x), axis=a, keepdims=True) - np.square(np.mean(x, axis=a, keepdims=True)), 0.0)"
+BY_LSE = "np.exp(x - (m + np.log(s)))"
+BY_LSE_WORDS = (
+    "the right equation, with exp(x − lse) for the weights of its softmax, as where parts are merged by their lse:"
+    " they lose digits where scores are large, so divide them by their sum"
+)
 WORDS = "the right equation, but its variance is mean(x²) − mean(x)², which loses digits where the mean is far beyond the spread"
 
 
 def find_unstable_form(evidence: Evidence, ask: Ask, is_late: Callable[[], bool]) -> Explanation | None:
-    """Return the explanation of wrong answers by a textbook form of a variance, None if it does not hold.
+    """Return the explanation of wrong answers by a form that loses digits, None if none holds.
 
     ask: answers further calls, all of which must lie within the bound of that form, too.
     """
@@ -41,26 +49,58 @@ def find_unstable_form(evidence: Evidence, ask: Ask, is_late: Callable[[], bool]
     if len(wrong) < MIN_WRONG_CALLS or wrong[0].operation.precision == "exact":
         return None
     operation = wrong[0].operation.name
-    for equation in _list_forms(operation):
+    for form in _list_forms(operation):
+        equation = form.equation
         shares = [share for call in wrong if not is_late() and (share := _find_share(call, equation)) is not None]
         if len(shares) < len(wrong) or sum(map(len, shares)) < MIN_WRONG_ELEMENTS:
             continue
         if max(float(np.max(share, initial=0.0)) for share in shares) < MIN_SHARE:
             continue
         if all(not is_late() and _allows(call, equation) for call in (*evidence.right, *islice(ask(), ASKED_CALLS))):
-            return Explanation("near miss", "variance of squares", WORDS, operation, partial(_predicts, operation, equation))
+            return Explanation("near miss", form.id, form.words, operation, partial(_predicts, operation, equation))
     return None
 
 
+@dataclass(frozen=True)
+class _Form:
+    """An equation with one expression in a form that loses digits."""
+
+    id: str
+    words: str
+    equation: Any
+
+
 @cache
-def _list_forms(operation: str) -> tuple[Any, ...]:
-    """Return the equation with each of its variances in the textbook form."""
+def _list_forms(operation: str) -> tuple[_Form, ...]:
+    """Return the equation with each of its variances, and each of its softmaxes, in the other form."""
     source = source_of(operation)
     return tuple(
-        Candidate(source, (Edit(site, (Change(parent, field, index, form),), "textbook variance", 1.0),)).function
+        _Form(name, words, Candidate(source, (Edit(site, (Change(parent, field, index, form),), name, 1.0),)).function)
         for site in source.sites
-        for parent, field, index, form in _list_variances(site.tree)
+        for name, words, list_places in (
+            ("variance of squares", WORDS, _list_variances),
+            ("weights by lse", BY_LSE_WORDS, _list_softmaxes),
+        )
+        for parent, field, index, form in list_places(site.tree)
     )
+
+
+def _list_softmaxes(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str, int | None, Any]]:
+    """Yield where a function divides e = exp(x − m) by the sum of e, with the other form of it."""
+    values = {
+        node.targets[0].id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    for parent, field, index, node in children(function):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and name_of(node.right) == "sum"):
+            continue
+        total: Any = node.right
+        power: Any = without_marks(values.get(getattr(node.left, "id", ""), node.left))
+        shifted = without_marks(power.args[0]) if name_of(power) == "exp" else None
+        is_its_sum = ast.dump(total.args[0]) == ast.dump(node.left)
+        if is_its_sum and isinstance(shifted, ast.BinOp) and isinstance(shifted.op, ast.Sub):
+            yield parent, field, index, fill(BY_LSE, x=shifted.left, m=shifted.right, s=total)
 
 
 def _list_variances(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str, int | None, Any]]:

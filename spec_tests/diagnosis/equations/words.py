@@ -18,6 +18,7 @@ def describe_equation(candidate: Candidate) -> Explanation:
     what = f"the answers are those of `{after}`" if after else f"the answers are those without `{before}`"
     if callers := candidate.callers:
         what += f", in the step marked in `{callers[0]}`"
+    what += candidate.place
     if candidate.mode is not None:
         what += f" {candidate.mode.words}, and right elsewhere"
     counterparts = _Counterparts(candidate)

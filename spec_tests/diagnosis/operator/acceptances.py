@@ -17,8 +17,8 @@ from ...calls.call import Call
 from ...deviations._drafts import drafted, verify_by
 from ...specification.registry import Specification
 from ..evidence import answer_of
+from ..result_parts import split_parts
 from .alternative import Alternative, Named
-from .axes import split_parts
 from .binding import bound
 
 DIGITS = (0, 1, 2)  # after the point

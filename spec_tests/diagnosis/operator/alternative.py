@@ -11,6 +11,7 @@ import numpy as np
 from ...calls.in_domain import sizes_of
 from ...specification.registry import Specification, specification
 from ..equations.neighbours.mode import Mode
+from ..result_parts import map_parts
 from .indices import IndexSet
 
 Named = dict[str, Any]  # the arguments of a call by name
@@ -124,39 +125,20 @@ class Alternative:
 
 def call_right(spec: Specification, named: Named) -> Any:
     """Return what the reference equation gives for arguments by name."""
+    return call_equation(spec.reference, spec, named)
+
+
+def call_equation(equation: Callable[..., Any], spec: Specification, named: Named) -> Any:
+    """Return what an equation of the operation gives for arguments by name."""
     given = dict(named)
     positional = []
     for name in spec.positional:
         if name not in given:
             break
         positional.append(given.pop(name))
-    return spec.reference(*positional, **given)
-
-
-def map_parts(f: Callable[..., Any], spec: Specification, *results: Any) -> Any:
-    """Return results with f(name, array of each) in the place of each array; the name of a single result is ""."""
-    if not (spec.is_gradient or spec.has_several_results):
-        return f("", *results)
-    names = spec.positional[1:] if spec.is_gradient else tuple(spec.results)
-    return tuple(_map(f, name, *trees) for name, *trees in zip(names, *results, strict=False))
-
-
-def _map(f: Callable[..., Any], path: str, *trees: Any) -> Any:
-    first = trees[0]
-    if isinstance(first, dict):
-        return {key: _map(f, f"{path}[{key!r}]", *(tree[key] for tree in trees)) for key in first}
-    if isinstance(first, list | tuple):
-        return type(first)(_map(f, f"{path}[{i}]", *items) for i, items in enumerate(zip(*trees, strict=True)))
-    return first if first is None else f(path, *trees)
+    return equation(*positional, **given)
 
 
 def take(x: Any, indices: np.ndarray, axis: int) -> Any:
     """Return the entries of an array at these indices along an axis, which is counted from the last. Number types only index."""
     return x[(..., indices, *(slice(None),) * (-axis - 1))]
-
-
-def say_part(spec: Specification, part: str) -> str:
-    """Return what a result is called: the result, or the gradient of an argument."""
-    if spec.is_gradient:
-        return f"the gradient of {part}"
-    return part or "the result"

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import numpy as np
-
-from ...calls.call import Call
 from ...specification.registry import Specification, core_of
 from ...specification.shapes import Shape
 
@@ -23,10 +20,15 @@ BATCH = ("batch entry", "index of the second batch axis", "index of the third ba
 
 
 def name_axes(spec: Specification, array: str, ndim: int) -> tuple[str, ...]:
-    """Return what an entry along each axis of an array is called.
+    """Return what an entry along each axis of an array is called. Axes whose entries have one name are told apart.
 
     array: an argument by its name, or by the path of an array in it, or a result, which is "" if there is one.
     """
+    names = _name_axes(spec, array, ndim)
+    return tuple(f"{name} of axis −{ndim - i}" if names.count(name) > 1 else name for i, name in enumerate(names))
+
+
+def _name_axes(spec: Specification, array: str, ndim: int) -> tuple[str, ...]:
     shape = _find_shape(spec, array)
     if array in spec.shapes.others:
         shape = spec.shapes.of_rank(array, ndim, core_of(spec, {}).get(array))
@@ -70,11 +72,3 @@ def plural(noun: str) -> str:
     head, of, rest = noun.partition(" of ")
     ending = {"batch entry": "batch entries", "index": "indices"}.get(head, head + "s")
     return f"{ending}{of}{rest}"
-
-
-def split_parts(call: Call, values: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the arrays that the values of a call are made of, by name: "" for a single result, the argument for a gradient."""
-    if call.parts is not None:
-        return call.parts.split(values)
-    wrt = call.keywords.get("wrt")
-    return {wrt if isinstance(wrt, str) else "": values}

@@ -11,7 +11,8 @@ import numpy as np
 from ...calls.call import Call
 from ...calls.in_domain import sizes_of
 from ...specification.registry import Specification
-from .alternative import Alternative, Named, call_right, map_parts, say_part
+from ..result_parts import map_parts, say_part
+from .alternative import Alternative, Named, call_right
 from .axes import name_axes
 from .entries import EntrySet, list_entry_sets
 from .numbers import Number, collect_values, list_numbers

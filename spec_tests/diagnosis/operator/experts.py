@@ -111,6 +111,8 @@ def _list_weights() -> Iterator[tuple[str, Change, float]]:
     yield "every token has the weights of the token before", take(lambda m: np.arange(m.tokens) - 1), 0.5
     yield "the weights (tokens, k) are read as if they were stored as (k, tokens)", partial(_reread_weights, inverse=False), 0.25
     yield "the weights are stored as (k, tokens), and read as (tokens, k)", partial(_reread_weights, inverse=True), 0.25
+    words = "pairs of a token and an expert are sorted by expert, and their weights are not: each has the weight of another pair"
+    yield words, _leave_weights_unsorted, 0.5
     yield "the weights of a token's experts count twice", lambda m: replace(m, weights=m.weights * m.weights), 0.5
     yield "each of the k experts has the weight 1 / k", lambda m: replace(m, weights=0.0 * m.weights + 1.0 / m.k), 0.25
 
@@ -127,6 +129,8 @@ def _list_experts() -> Iterator[tuple[str, Change, float]]:
     yield "every token has the experts of the first token", lambda m: replace(m, experts=m.experts[[0] * m.tokens]), 0.25
     words = "each expert is given another token: number p of all pairs of a token and an expert is given token p % tokens"
     yield words, lambda m: replace(m, sources=np.arange(m.experts.size).reshape(m.experts.shape) % m.tokens), 0.5
+    words = "outputs of pairs that are sorted by expert go where the order of sorting sends them, not back to their own pairs"
+    yield words, _send_outputs_astray, 0.5
     yield "each expert is given the token before", lambda m: replace(m, sources=(m.sources - 1) % m.tokens), 0.5
 
 
@@ -168,6 +172,31 @@ def _sort_weights(mixture: Mixture, *, sign: int) -> Mixture:
     values = np.asarray(getattr(mixture.weights, "value", mixture.weights))
     order = np.argsort(sign * (values if values.ndim == 2 else values[0]), axis=-1, kind="stable")  # the first of some draws
     return replace(mixture, weights=mixture.weights[np.arange(mixture.tokens)[:, None], order])
+
+
+def _order_by_score(mixture: Mixture) -> Mixture:
+    """Return the mixture with each token's experts in the order of topk: those of the largest weights first."""
+    values = np.asarray(getattr(mixture.weights, "value", mixture.weights))
+    order = np.argsort(-(values if values.ndim == 2 else values[0]), axis=-1, kind="stable")
+    each = np.arange(mixture.tokens)[:, None]
+    found = replace(mixture, weights=mixture.weights[each, order], experts=mixture.experts[each, order])
+    return replace(found, sources=mixture.sources[each, order], kept=mixture.kept[each, order])
+
+
+def _leave_weights_unsorted(mixture: Mixture) -> Mixture:
+    """Return the mixture in which pair number p, sorted by expert, has the weight of pair number p as topk returns them."""
+    mixture = _order_by_score(mixture)
+    order = np.argsort(mixture.experts.ravel(), kind="stable")
+    flat = np.reshape(mixture.weights, (order.size,))
+    return replace(mixture, weights=np.reshape(flat[np.argsort(order)], mixture.experts.shape))
+
+
+def _send_outputs_astray(mixture: Mixture) -> Mixture:
+    """Return the mixture in which pair number p has the output of sorted pair order[p], and not that of its own."""
+    mixture = _order_by_score(mixture)
+    order = np.argsort(mixture.experts.ravel(), kind="stable")
+    experts, sources = (np.reshape(x.ravel()[order[order]], x.shape) for x in (mixture.experts, mixture.sources))
+    return replace(mixture, experts=experts, sources=sources)
 
 
 def _reread_weights(mixture: Mixture, *, inverse: bool) -> Mixture:

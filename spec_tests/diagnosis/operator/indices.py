@@ -96,6 +96,16 @@ def list_sets(inside: np.ndarray, outside: np.ndarray, sizes: Sizes) -> Iterator
             yield found
 
 
+def list_ends(length: int) -> Iterator[IndexSet]:
+    """Yield the indices at the ends of an axis of this length: the first, the last, those after whole blocks."""
+    yield IndexSet("the last {one}", lambda i, n, s: i == n - 1, is_one=True)
+    yield IndexSet("the first {one}", lambda i, n, s: i == 0, is_one=True)
+    for block in BLOCKS:
+        if length % block and length > block:
+            words = f"the {{many}} after the last whole block of {block}"
+            yield IndexSet(words, bound(lambda i, n, s, b: (i >= n // b * b) & (n >= b), block), 0.25)
+
+
 def _list_sets(chosen: np.ndarray, length: int, sizes: Sizes) -> Iterator[IndexSet]:
     first, last = int(chosen[0]), int(chosen[-1])
     yield IndexSet("the last {one}", lambda i, n, s: i == n - 1, is_one=True)

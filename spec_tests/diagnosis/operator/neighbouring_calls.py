@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
+
+from reference_numpy._marks import double
 
 from ...calls.call import Call
 from ...calls.signature import EXAMPLE_VALUES
@@ -14,11 +16,13 @@ from ...specification.registry import Specification, given_dimensions
 from .alternative import Alternative, Named, call_right, take
 from .axes import name_axes, name_dimension, plural
 from .binding import bound
-from .indices import IndexMap, list_plain_maps
+from .indices import IndexMap, IndexSet, list_ends, list_plain_maps
 from .shared_orders import list_group_turns, list_shared_turns
 
 Change = Callable[[Any, Named], Any]  # of one argument
 MAX_AXES = 4
+LIMITS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0)  # of numbers
+MARGINS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01)  # from the ends of shares
 
 
 def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
@@ -35,6 +39,9 @@ def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
             yield Alternative(name, f"{used} is taken for {given} where they have one shape", _replaced(given, used), 1.0)
     for one, other in permutations(_list_numbers(spec, call), 2):
         yield Alternative(name, f"{other} is taken for {one} where both are given", _used_for(one, other), 1.0)
+    for given, used in product(_list_numbers(spec, call), _list_flags(spec, call)):
+        for words, itself in ((f"and {given} for {used}", None), (f"and {used} itself for False", False)):
+            yield Alternative(name, f"{used} is taken for {given}, {words}", _flag_used_for(given, used, itself), 1.0)
     for what, compute in _list_repetitions(spec, call):
         yield Alternative(name, what, compute, 0.75)
     for what, compute in (*list_shared_turns(spec, call), *list_group_turns(spec, call)):
@@ -88,6 +95,24 @@ def _list_numbers(spec: Specification, call: Call) -> list[str]:
     return [name for name in spec.parameters if isinstance(x := call.named.get(name), int | float) and not isinstance(x, bool)]
 
 
+def _list_flags(spec: Specification, call: Call) -> list[str]:
+    """Return the options that are true or false in a call."""
+    return [name for name in spec.parameters if isinstance(call.named.get(name, spec.defaults.get(name)), bool)]
+
+
+def _flag_used_for(given: str, used: str, other: bool | None) -> Callable[[Specification, Named], Any]:
+    """Return the right answer if an option that is true or false stands for a number, as where two arguments change places.
+
+    other: what stands for the option itself; None: whether the number is other than 0.
+    """
+
+    def compute(spec: Specification, named: Named) -> Any:
+        flag, number = bool(named.get(used, spec.defaults.get(used))), named.get(given)
+        return call_right(spec, {**named, given: float(flag), used: bool(number) if other is None else other})
+
+    return compute
+
+
 def _used_for(given: str, used: str) -> Callable[[Specification, Named], Any]:
     def compute(spec: Specification, named: Named) -> Any:
         are_given = named.get(given) is not None and named.get(used) is not None
@@ -138,6 +163,8 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
             for more in (1, -1):
                 words = f"{name} is one {'larger' if more > 0 else 'smaller'} than was given"
                 yield name, words, bound(lambda x, named, m: x if x is None else x + m, more), 0.5
+        if isinstance(value, float):
+            yield from _list_limits(name, value)
         if isinstance(value, float) and value:
             yield name, f"{name} is taken as 0", lambda x, named: x if x is None else 0.0 * x, 0.5
             yield name, f"1 / {name} is taken for {name}", lambda x, named: x if x is None else 1 / x, 0.75
@@ -146,6 +173,25 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
             for number in (0, 1, *usual):
                 words = f"{name} is taken as {number:g} where it is not given"
                 yield name, words, bound(lambda x, named, v: v if x is None else x, number), 0.5
+
+
+def _list_limits(name: str, value: float) -> Iterator[tuple[str, str, Change, float]]:
+    """Yield the limits to which code may move an option: one that it lies beyond, or a distance from 0 and from 1."""
+    for limit in LIMITS:
+        if value < limit:
+            said = f"{name} below {limit:g} is taken as {limit:g}"
+            yield name, said, bound(lambda x, named, c: c if x is not None and double(x) < c else x, limit), 0.75
+        elif value > limit:
+            said = f"{name} above {limit:g} is taken as {limit:g}"
+            yield name, said, bound(lambda x, named, c: c if x is not None and double(x) > c else x, limit), 0.75
+    for margin in MARGINS:
+        if value in (0.0, 1.0):
+            said = f"{name} is kept between {margin:g} and 1 − {margin:g}"
+            yield name, said, bound(_kept_apart, margin), 0.75
+
+
+def _kept_apart(x: Any, named: Named, margin: float) -> Any:
+    return x if x is None or margin <= double(x) <= 1 - margin else min(max(double(x), margin), 1 - margin)
 
 
 def _is_same(value: Any, default: Any) -> bool:
@@ -175,7 +221,29 @@ def _list_arrays(spec: Specification, call: Call) -> Iterator[tuple[str, str, Ch
             yield name, f"{name} is taken as 1", lambda a, named: 0.0 * a + 1.0, 0.5
             yield name, f"{name} is negated", lambda a, named: -a, 0.75
             yield name, f"{name} is doubled", lambda a, named: a + a, 1.0
+        if name not in spec.declaration.linear and not spec.is_gradient:  # entries of others are read one by one
+            yield from _list_dropped(spec, name, x)
         yield from _list_turns(spec, name, x)
+
+
+def _list_dropped(spec: Specification, name: str, x: np.ndarray) -> Iterator[tuple[str, str, Change, float]]:
+    """Yield the changes of an array some of whose entries along an axis are taken as 0, as where a loop ends too early."""
+    for axis, one in enumerate(name_axes(spec, name, x.ndim), start=-x.ndim):
+        if x.shape[axis] > 1 and axis >= -MAX_AXES:
+            for indices in list_ends(x.shape[axis]):
+                words = f"{indices.say(one, plural(one))} of {name} {'is' if indices.is_one else 'are'} taken as 0"
+                yield name, words, _dropped(axis, indices), 1.0 + indices.cost
+
+
+def _dropped(axis: int, indices: IndexSet) -> Change:
+    def change(x: Any, named: Named) -> Any:
+        if x is None or x.ndim < -axis:
+            return x
+        length = x.shape[axis]
+        held = np.broadcast_to(indices.holds(np.arange(length), length, {}), (length,))
+        return x * np.where(held, 0.0, 1.0).reshape(length, *(1,) * (-axis - 1))
+
+    return change
 
 
 def _counting(x: Any, named: Named) -> Any:

@@ -30,6 +30,8 @@ CONSTANTS = (
     Number("√2", lambda v: math.sqrt(2.0)), Number("1/√2", lambda v: math.sqrt(0.5)),
 )  # fmt: skip
 
+WIDTHS_OF_KEYS = ("d_k", "d_n", "d_r")  # of which a key is made, whose root is the scale if none is given
+
 
 def list_numbers(value: float, values: Values, gap: float) -> Iterator[Number]:
     """Yield the numbers that are this value, but for the gap, the simplest first."""
@@ -66,18 +68,25 @@ def _is_number(value: Any) -> bool:
 
 
 def collect_values(spec: Specification, named: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the sizes of a call, the number of its rows, and its options, as plain numbers."""
+    """Return the sizes of a call, the number of its rows, and its options, as plain numbers.
+
+    A scale of attention that is not given is the one that its equation takes: the root of a key's width, below 1.
+    """
     options = {
         name: _unwrap(named.get(name, parameter.default))
         for name, parameter in spec.parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY and name != "axis"
     }
     first = next((named[name] for name in spec.positional if hasattr(named.get(name), "shape")), None)
+    if "scale" in options and options["scale"] is None and (width := sum(sizes.get(name, 0) for name in WIDTHS_OF_KEYS)):
+        options["scale"] = 1 / math.sqrt(width)
     rows = {} if first is None or not first.shape else {"the number of rows": math.prod(first.shape[:-1])}
     return {**sizes, **rows, **{name: value for name, value in options.items() if _is_number(value)}}
 
 
 def _unwrap(value: Any) -> Any:
-    """Return the plain number that a number with an error stands for."""
+    """Return the plain number that a number with an error, or several draws of one, stands for."""
     held = getattr(value, "value", value)
-    return held.item() if hasattr(held, "item") and getattr(held, "ndim", 1) == 0 else held
+    if hasattr(held, "item") and getattr(value, "shape", None) == ():
+        return held.ravel()[0].item()
+    return held

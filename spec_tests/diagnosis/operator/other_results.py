@@ -17,8 +17,9 @@ from ...calls.call import Call
 from ...calls.in_domain import sizes_of
 from ...specification.registry import Specification
 from ..evidence import answer_of, wrong_in
-from .alternative import Alternative, Named, call_right, map_parts, say_part, take
-from .axes import name_axes, plural, split_parts
+from ..result_parts import map_parts, say_part, split_parts
+from .alternative import Alternative, Named, call_right, take
+from .axes import name_axes, plural
 from .binding import bound
 from .indices import IndexMap, list_maps, list_plain_maps
 from .numbers import Number, collect_values, list_numbers

@@ -13,8 +13,9 @@ import numpy as np
 from ...calls.call import Call
 from ...specification.narrow_formats import NARROW_FORMATS
 from ...specification.registry import Specification
-from .alternative import Alternative, Named, call_right, map_parts, say_part, take
-from .axes import name_axes, plural, split_parts
+from ..result_parts import map_parts, say_part, split_parts
+from .alternative import Alternative, Named, call_right, take
+from .axes import name_axes, plural
 from .binding import bound
 from .indices import IndexMap, list_plain_maps
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...calls.call import Call
 from ...specification.work import Budget
 from ..evidence import answer_of
-from .axes import split_parts
+from ..result_parts import split_parts
 
 MAX_ENTRIES = 256  # of an argument that are asked for one by one
 AnswerInstead = Callable[[Call, dict[str, Any]], "Call | None"]

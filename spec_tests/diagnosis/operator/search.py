@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,16 +14,21 @@ from ...specification import tuned
 from ...specification.work import Budget
 from ..equations.check import EquationCheck
 from ..equations.neighbours.screen import Screen, may_explain
-from ..evidence import Evidence, wrong_in
+from ..evidence import Evidence, answer_of, wrong_in
 from ..explanation import Explanation
-from ..fit import allows, explains, try_fit
+from ..fit import allows, evaluate, explains, try_fit
 from ..further_calls import Ask, FurtherCalls
+from ..result_parts import say_part, split_parts
 from .acceptances import list_acceptances
-from .alternative import Alternative, Where, say_part
-from .axes import name_axes, plural, split_parts
+from .alternative import Alternative, Where
+from .axes import name_axes, plural
 from .coefficients import list_coefficients
+from .counts import list_counts
 from .experts import list_mixtures
+from .extra_keys import list_extra_keys
+from .handovers import list_handovers
 from .indices import list_sets
+from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
 from .other_results import list_other_results
@@ -31,6 +36,7 @@ from .packed import list_packed
 from .reading import AnswerInstead, count_questions, read_matrices
 from .splits import list_splits
 from .supported import list_supported
+from .tokens import list_chunks
 
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
 SCREENING_CALLS = 4
@@ -42,13 +48,18 @@ MAX_TESTED = 24  # alternatives that the screened calls do not rule out
 CHANGES_SHARE = 0.6  # of the budget, for changes of the call and of the result; the rest is for what is read
 READING_SHARE = 0.5  # of the budget
 MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may explain it
-CHANGES: tuple[Callable[[Call], Iterator[Alternative]], ...] = (
+ListChanges = Callable[[Call], Iterator[Alternative]]
+CHANGES: tuple[ListChanges, ...] = (
     list_acceptances,
+    list_counts,
+    list_extra_keys,
+    list_handovers,
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
     list_other_results,
     list_packed,
+    list_chunks,
 )
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
 
@@ -61,16 +72,18 @@ def read_operator(
     last: Budget | None = None,
     ask: Ask | None = None,
     halves: list[Explanation] | None = None,
+    catalogue: bool = True,
 ) -> Explanation | None:
     """Return what is computed in place of the equation, None if no alternative explains every answer.
 
     answer: answers a call again with other values of its arguments. budget: once it is spent, no other alternative is tried.
     last, ask: as in `search_equation`. Alternatives that explain all wrong answers, but some right ones as well, are added to
-    `halves`.
+    `halves`. catalogue: whether known deviations are tried, too.
     """
     if not evidence.wrong or budget.is_spent() or evidence.wrong[0].operation.spec.list_like:
         return None
-    search = _Search(evidence, answer, budget, last or budget, ask)
+    changes = (*CHANGES, list_known) if catalogue else CHANGES
+    search = _Search(evidence, answer, budget, last or budget, ask, changes)
     found = search.run()
     if halves is not None:
         halves += map(describe_alternative, search.halves)
@@ -78,9 +91,17 @@ def read_operator(
 
 
 class _Search:
-    def __init__(self, evidence: Evidence, answer: AnswerInstead, budget: Budget, last: Budget, ask: Ask | None):
+    def __init__(
+        self,
+        evidence: Evidence,
+        answer: AnswerInstead,
+        budget: Budget,
+        last: Budget,
+        ask: Ask | None,
+        changes: Sequence[ListChanges],
+    ):
         self.wrong, self.right = list(evidence.wrong), list(evidence.right)
-        self.answer, self.budget = answer, budget
+        self.answer, self.budget, self.changes = answer, budget, changes
         self.operation = self.wrong[0].operation.name
         self.test = EquationCheck(FurtherCalls(ask, self.operation), last)
         chosen = [*self.wrong[: SCREENING_CALLS - 1], *self.wrong[SCREENING_CALLS - 1 :][-1:]]
@@ -99,7 +120,7 @@ class _Search:
 
         The budget may end before the last.
         """
-        listed = [x for call in self._suggesting() for f in CHANGES for x in f(call)]
+        listed = [x for call in self._suggesting() for f in self.changes for x in f(call)]
         return iter(sorted(listed, key=lambda alternative: (alternative.compute is not None, alternative.cost)))
 
     def _suggesting(self) -> list[Call]:
@@ -200,6 +221,8 @@ class _Search:
         return None
 
     def _confirm(self, alternative: Alternative) -> Alternative | None:
+        if is_zero_beside(alternative, self.wrong):
+            return None
         fits = try_fit(alternative, self.wrong, self.right, self.test.last.is_spent) is not None
         if fits and not self._is_refuted(alternative):
             return alternative
@@ -219,6 +242,20 @@ class _Search:
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+
+
+def is_zero_beside(alternative: Alternative, wrong: list[Call]) -> bool:
+    """Whether an alternative gives 0 wherever answers are wrong, most of which are not 0.
+
+    An error bound may admit such answers, but many alternatives give 0: none of them is known to be the reason.
+    """
+    others = 0
+    for call in wrong:
+        values, is_wrong = evaluate(alternative, call), wrong_in(call)
+        if values is None or np.any(values[is_wrong] != 0):
+            return False
+        others += 2 * int(np.count_nonzero(answer_of(call)[is_wrong])) > np.sum(is_wrong)
+    return 2 * others > len(wrong)
 
 
 def _rank_to_read(call: Call) -> tuple[bool, int]:

@@ -11,7 +11,8 @@ from ...calls.call import Call
 from ...calls.in_domain import sizes_of
 from ...specification.pytree import tree_map
 from ...specification.registry import Specification
-from .alternative import Alternative, Named, call_right, map_parts, say_part
+from ..result_parts import map_parts, say_part
+from .alternative import Alternative, Named, call_right
 from .axes import BATCH, name_axes, plural
 from .coefficients import result_for
 from .reading import Matrix

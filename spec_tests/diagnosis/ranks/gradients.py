@@ -9,8 +9,9 @@ from typing import Any
 from ...calls.asked_rank import RANK
 from ...calls.call import Call
 from ...specification.registry import Specification
-from ..operator.alternative import Alternative, Named, call_right, map_parts, take
+from ..operator.alternative import Alternative, Named, call_right, take
 from ..operator.binding import bound
+from ..result_parts import map_parts
 from .layout import Layout
 from .steps import SUMS, Manner
 

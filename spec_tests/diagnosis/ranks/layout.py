@@ -13,7 +13,8 @@ from ...calls.call import Call
 from ...calls.ranks import Cut, Statement, find_statement
 from ...specification.pytree import tree_map
 from ...specification.registry import Specification, argument_dimensions, specification
-from ..operator.alternative import Named, map_parts, take
+from ..operator.alternative import Named, take
+from ..result_parts import map_parts
 
 
 @dataclass(frozen=True)

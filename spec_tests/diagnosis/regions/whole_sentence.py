@@ -77,7 +77,7 @@ def say_what_is_seen(region: Region, answers: Iterable[Answer]) -> Region:
     seen = [np.ravel(answer_of(answer.call))[answer.wrong] for answer in answers if _shows_wrong(answer)]
     for word, is_seen in (("NaN", np.isnan), ("0", lambda x: x == 0)):
         if len(seen) >= MIN_EXPLAINED and all(is_seen(x).all() for x in seen):
-            return replace(region, what=f"{word} {region.what.removeprefix(f'{WRONG} ')}", seen=word)
+            return replace(region, what=f"wrong elements are {word}, {region.what.removeprefix(f'{WRONG} ')}", seen=word)
     return region
 
 

@@ -239,6 +239,28 @@ def finite_maximum_so_far(x: Any, axis: int, block: int) -> Any:
     return finite_or_zero(maximum_so_far(x, axis, block))
 
 
+def maximum_before_the_rest(x: Any, axis: int, block: int) -> Any:
+    """The maximum of all whole blocks along the axis in the place of their entries, and that of all in the place of the rest."""
+    n, own = x.shape[axis], np.max(x, axis=axis, keepdims=True)
+    whole = n // block * block
+    if whole in (0, n):
+        return own
+    first = np.max(x[_at(x, axis, slice(0, whole))], axis=axis, keepdims=True)
+    return np.where(_places(x, axis) < whole, first, own)
+
+
+def finite_maximum_before_the_rest(x: Any, axis: int, block: int) -> Any:
+    """The same, and 0 where all entries are -inf."""
+    return finite_or_zero(maximum_before_the_rest(x, axis, block))
+
+
+def means_of_blocks(x: Any, axis: int, block: int) -> Any:
+    """The mean of each block along the axis."""
+    n = x.shape[axis]
+    parts = [x[_at(x, axis, slice(start, start + block))] for start in range(0, n, block)]
+    return np.concatenate([np.mean(part, axis=axis, keepdims=True) for part in parts], axis=axis) if n > block else x
+
+
 def along_rest(function: Any, x: Any, axis: int) -> Any:
     """A reduction of x along the axis and all axes after it."""
     for each in range(axis % len(x.shape), len(x.shape)):

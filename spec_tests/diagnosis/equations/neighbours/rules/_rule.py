@@ -155,12 +155,15 @@ def children(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, Any]]:
 
 
 def definition(place: Place, node: Any) -> Any:
-    """Return the expression that a variable stands for, if only one line of the function sets it; else the node itself."""
+    """Return the expression that a variable stands for, if only one line of the function sets it; else the node itself.
+
+    A name inside of that line is another variable, as in t = f(lambda t: t + 1), or an earlier value of this one.
+    """
     node = without_marks(node)
     if isinstance(node, ast.Name):
         lines = [n for n in ast.walk(place.site.tree) if isinstance(n, ast.Assign) and _sets(n, node.id)]
         parameters = {a.arg for a in (*place.site.tree.args.args, *place.site.tree.args.kwonlyargs)}
-        if len(lines) == 1 and node.id not in parameters:
+        if len(lines) == 1 and node.id not in parameters and all(part is not node for part in ast.walk(lines[0])):
             target, value = lines[0].targets[0], lines[0].value
             if isinstance(target, ast.Name):
                 return without_marks(value)

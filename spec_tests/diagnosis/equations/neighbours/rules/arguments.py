@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -91,6 +92,23 @@ def variable_joins(place: Place) -> Iterator[Any]:
                 yield fill("x if y is None else j", x=place.node, y=load(name), j=joined) if name in optional else joined
 
 
+@rule(ast.BinOp, ast.Name, cost=1.3)
+def factor_joins(place: Place) -> Iterator[Any]:
+    """A factor that the function computes for another term, such as a correction 1 - b^t, joins this one as well."""
+    if place.seen.kind not in ("array", "number") or isinstance(getattr(place.node, "ctx", None), ast.Store):
+        return
+    for factor in _list_factors(place).values():
+        if not any(part is place.node for part in ast.walk(factor)) and not any(part is factor for part in ast.walk(place.node)):
+            yield fill("x * y", x=place.node, y=factor)
+            yield fill("x / y", x=place.node, y=factor)
+
+
+def _list_factors(place: Place) -> dict[str, Any]:
+    """Return the numbers that the function computes inside of its expressions, by their text."""
+    numbers = (node for node in ast.walk(place.site.tree) if isinstance(node, ast.BinOp))
+    return {ast.unparse(node): node for node in numbers if (seen := place.trace.get(node)) is not None and seen.kind == "number"}
+
+
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     pairs = zip(reversed(small), reversed(large), strict=False)
     return len(small) <= len(large) and all(a in (1, b) for a, b in pairs)
@@ -115,3 +133,35 @@ def another_definition_at_one_use(place: Place) -> Iterator[Any]:
             for i in range(1, len(node.args)):
                 others = [*node.args[:i], ast.Constant(None), *node.args[i + 1 :]]
                 yield replaced(value, node, ast.Call(node.func, others, node.keywords))
+
+
+@rule(ast.Name, cost=1.25)
+def earlier_value_at_one_use(place: Place) -> Iterator[Any]:
+    """A variable has the value from before a line that changes it, at one place where it is used, or in what a variable there is.
+
+    So a softcap, a clamp or a norm acts on some of what is computed with a variable, and not on the rest.
+    """
+    if place.seen.kind != "array" or not isinstance(place.node.ctx, ast.Load):
+        return
+    yield from _list_earlier_values(place, place.node)
+    value = definition(place, place.node)
+    if value is not place.node:
+        for node in ast.walk(value):
+            if isinstance(node, ast.Name) and (seen := place.trace.get(node)) is not None and seen.kind == "array":
+                for earlier in _list_earlier_values(place, node):
+                    yield replaced(value, node, earlier)
+
+
+def _list_earlier_values(place: Place, node: ast.Name) -> Iterator[Any]:
+    """Yield what a variable was first set to, if a later line computes it anew from itself."""
+    lines = [line for line in ast.walk(place.site.tree) if isinstance(line, ast.Assign) and _is_name(line.targets, node.id)]
+    lines.sort(key=lambda line: line.lineno)
+    if len(lines) < 2 or any(part is node for line in lines for part in ast.walk(line)):
+        return
+    changes = [line for line in lines[1:] if any(_is_name([part], node.id) for part in ast.walk(line.value))]
+    if changes and lines[0].lineno < changes[0].lineno:
+        yield copy.deepcopy(lines[0].value)  # the line itself stays as it is
+
+
+def _is_name(nodes: list[Any], name: str) -> bool:
+    return len(nodes) == 1 and isinstance(nodes[0], ast.Name) and nodes[0].id == name

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ._rule import Place, fill, load, name_of, names_in, rule
+from ._rule import Place, fill, load, name_of, names_in, rule, without_marks
 
+IN_BLOCKS = 1.2  # the cost of a count of padding: few edits, which are tried early in every part
 LIMITS = (64, 128, 256, 512, 1024, 4096)
 BLOCKS = (4, 8, 16, 32, 64, 128)
 COUNT = (
@@ -109,6 +110,20 @@ def averaged(place: Place) -> Iterator[Any]:
                 yield fill("x * n", x=place.node, n=n)
                 for template in OTHER_COUNT:
                     yield fill(f"x * fraction_of(n, {template})", x=place.node, n=n)
+
+
+@rule(ast.BinOp, cost=IN_BLOCKS)
+def averaged_difference(place: Place) -> Iterator[Any]:
+    """A mean that is written as a difference, a - mean(x), is the sum of the differences divided by another count."""
+    node = place.node
+    if place.seen.kind != "array" or not isinstance(node.op, ast.Add | ast.Sub):
+        return
+    for side in (node.left, node.right):
+        if name_of(mean := without_marks(side)) == "mean":
+            for n in _list_counts(mean):
+                yield fill("x * n", x=node, n=n)
+                for template in OTHER_COUNT:
+                    yield fill(f"x * fraction_of(n, {template})", x=node, n=n)
 
 
 def _list_counts(call: Any) -> Iterator[Any]:

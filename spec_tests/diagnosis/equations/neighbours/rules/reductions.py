@@ -13,6 +13,7 @@ BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 IN_BLOCKS = 1.2  # the cost of a loop over blocks that forgets a correction: few edits, which are tried early in every part
 SO_FAR = ("finite_maximum_so_far", "maximum_so_far")  # with and without a guard for blocks of -inf alone
+BEFORE_THE_REST = ("finite_maximum_before_the_rest", "maximum_before_the_rest")
 REDUCTIONS = ("max", "sum", "mean")
 
 
@@ -74,7 +75,7 @@ def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
     power = definition(place, node.args[0])
     inside = without_marks(power.args[0]) if name_of(power) == "exp" and power.args else None
     if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Sub):
-        for so_far in _list_maxima_so_far(place, node.args[0]):
+        for so_far in _list_maxima_so_far(place, node.args[0], (*SO_FAR, *BEFORE_THE_REST)):
             shifted = fill(f"np.exp(x - {so_far})", x=inside.left, a=axis)
             yield ast.Call(node.func, [shifted, *node.args[1:]], node.keywords)
 
@@ -92,6 +93,25 @@ def accumulated_without_rescaling(place: Place) -> Iterator[Any]:
     if name_of(without_marks(inside.right)) == "max":
         for so_far in _list_maxima_so_far(place, sums.args[0]):
             yield ast.BinOp(fill(f"np.exp(x - {so_far})", x=inside.left, a=axis), node.op, node.right)
+
+
+@rule(ast.Call, cost=IN_BLOCKS)
+def rest_not_rescaled(place: Place) -> Iterator[Any]:
+    """What whole blocks have accumulated is not corrected when the rest after them raises the maximum."""
+    if name_of(place.node) == "max" and (axis := _axis_of(place.node)) is not None:
+        for so_far in _list_maxima_so_far(place, place.node.args[0], BEFORE_THE_REST):
+            yield fill(so_far, x=place.node.args[0], a=axis)
+
+
+@rule(ast.Call, cost=IN_BLOCKS)
+def mean_of_means(place: Place) -> Iterator[Any]:
+    """A mean is that of the means of blocks, of which the last, shorter one counts as much as the others."""
+    node = place.node
+    if name_of(node) == "mean" and (axis := _axis_of(node)) is not None:
+        largest = place.trace.get(node.args[0], place.seen).largest
+        for block in (block for block in BLOCKS if block < largest):
+            means = fill(f"means_of_blocks(x, a, {block})", x=node.args[0], a=axis)
+            yield ast.Call(node.func, [means, *node.args[1:]], node.keywords)
 
 
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
@@ -123,10 +143,10 @@ def every_reduction_along_the_rest(place: Place) -> Iterator[Any]:
             yield tuple(Change(node, "args", 0, fill(part, x=node.args[0], a=axis)) for _, node, axis in found)
 
 
-def _list_maxima_so_far(place: Place, x: Any) -> list[str]:
+def _list_maxima_so_far(place: Place, x: Any, names: tuple[str, ...] = SO_FAR) -> list[str]:
     """Return the maxima of x so far along an axis `a`, for each size of blocks of which x has more than one."""
     blocks = [block for block in (1, *BLOCKS) if block < place.trace.get(x, place.seen).largest]
-    return [f"{name}(x, a, {block})" for name in SO_FAR for block in blocks]
+    return [f"{name}(x, a, {block})" for name in names for block in blocks]
 
 
 def _axis_of(node: Any) -> Any:

@@ -19,7 +19,9 @@ from ._element_fact import ElementFact, Place
 __all__ = ["ElementFact", "Place", "describe_elements", "readers"]
 
 _WITH_HEADS = ("grouped_query_attention", "alibi_bias")
+_CORE_AXES = ("head", "row", "column")
 _PART_AXES = ("batch entry", "row", "column")
+_HEADS = ("h", "h_k", "h_kv", "g")  # the labels of axes of heads
 
 Read = Callable[[Place], Iterator[tuple[ElementFact, np.ndarray]]]
 
@@ -57,7 +59,18 @@ def _list_places(call: Call) -> list[Place]:
 
 
 def _part(call: Call, name: str, right: np.ndarray) -> Place:
-    return Place(call, name, _PART_AXES[-right.ndim :] if 0 < right.ndim < 4 else [""] * right.ndim, right)
+    return Place(call, name, _name_part_axes(call, name, right.ndim), right)
+
+
+def _name_part_axes(call: Call, name: str, rank: int) -> Sequence[str]:
+    """Return a name for each axis of one of several results, or of a gradient. Where heads stand first, rows come next."""
+    spec = call.operation.spec
+    shape = (spec.shapes.arguments if spec.is_gradient else spec.shapes.results).get(name)
+    labels = shape.labels[-rank:] if shape is not None and rank else ()
+    if len(labels) not in (2, 3) or labels[0] not in _HEADS:
+        return _PART_AXES[-rank:] if 0 < rank < 4 else [""] * rank
+    inner = _CORE_AXES[: len(labels)]
+    return [*["batch entry", "second batch axis", *[""] * rank][: rank - len(inner)], *inner]
 
 
 def _name_axes(call: Call) -> Sequence[str]:
@@ -67,6 +80,6 @@ def _name_axes(call: Call) -> Sequence[str]:
     core = rank if first is None or spec.declaration.unbatched else max(next(iter(spec.core.values())), 1)
     if first is not None and "axis" in call.keywords and rank < first.ndim:  # the axis is reduced
         core = 0
-    inner = (["head", "row", "column"] if spec.name in _WITH_HEADS or rank < 3 else ["row", "column"])[-core or 3 :]
+    inner = (list(_CORE_AXES) if spec.name in _WITH_HEADS or rank < 3 else ["row", "column"])[-core or 3 :]
     inner = inner[-rank:] if rank else []
     return [*["batch entry", "second batch axis", *[""] * rank][: rank - len(inner)], *inner]
