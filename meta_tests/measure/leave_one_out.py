@@ -106,7 +106,7 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, units: fl
     budget, start, before = Budget(under_test.meter, units), time.process_time(), under_test.meter.units
     row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong))
     questions = _Questions(under_test, dtype, seed)
-    found = search(evidence, operation, questions, budget, **options)
+    found = search(evidence, operation, questions, budget, catalogue=False, **options)
     row.seconds, row.work = round(time.process_time() - start, 2), under_test.meter.units - before
     if isinstance(found, Region):
         return judge_region(row, found, Trial(under_test, dtype).operation(operation), evidence)

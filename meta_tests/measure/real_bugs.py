@@ -48,7 +48,7 @@ class Outcome:
     examples: int = 0  # up to the first failure, or all that were tried
     cpu_seconds: float = 0.0
     cause: str = ""  # what a run of the failing law prints of the cause
-    is_named: bool = False  # whether that is the sentence of a deviation which describes the bug
+    is_named: bool = False  # whether that describes the bug
 
 
 def try_bug(bug: RealBug, effort: str, seed: int, *, causes: bool = True) -> Outcome:
@@ -68,7 +68,7 @@ def try_bug(bug: RealBug, effort: str, seed: int, *, causes: bool = True) -> Out
     outcome.cpu_seconds = round(time.process_time() - start, 2)
     if outcome.law and causes:
         outcome.cause = find_cause(bug, outcome, effort)
-        outcome.is_named = any(f"/{name})" in outcome.cause for name in bug.names)
+        outcome.is_named = any(f"/{name})" in outcome.cause for name in bug.names) or bool(bug.says and bug.says in outcome.cause)
     return outcome
 
 

@@ -373,6 +373,21 @@ def window_of_zero_is_none(right: Any, q: Any, k: Any, v: Any, **options: Any) -
     return right(q, k, v, **{name: (x or None) if name in windows else x for name, x in options.items()})
 
 
+@planted("latent_attention_absorbed", "is_causal is taken for scale, and is_causal itself for False")
+def mask_in_the_place_of_the_scale(
+    right: Any, *arrays: Any, rank: int, scale: float, is_causal: bool = True, **options: Any
+) -> Any:
+    return right(*arrays, rank=rank, scale=float(is_causal), is_causal=False, **options)
+
+
+@planted("latent_attention", "the last feature of axis −1 of w_uk is taken as 0")
+def last_latent_column_without_keys(
+    right: Any, q_nope: Any, q_rope: Any, latent: Any, k_rope: Any, w_uk: Any, *others: Any, **options: Any
+) -> Any:
+    kept = np.where(np.arange(w_uk.shape[-1]) < w_uk.shape[-1] - 1, w_uk, 0).astype(w_uk.dtype)
+    return right(q_nope, q_rope, latent, k_rope, kept, *others, **options)
+
+
 # --- numbers of four bits that change places in what carries them ----------------------------------------------------------
 
 

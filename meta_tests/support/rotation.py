@@ -1,7 +1,8 @@
 """A share of the slow tests, and of the cases of a test, runs daily, another one after each change; nightly, all run.
 
 `rotate` is for the cases of one test. Their share changes with the sources that judge. The marker `rotating` is for tests that
-take seconds, as those that start processes or a browser do. Their share changes with any source or document of the checkout.
+take seconds, as those that start processes or a browser do, and for those of many cases of several parameters. Their share
+changes with any source or document of the checkout. `rotating(one_in=4)` says how large it is.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def is_due(case: str, one_in: int, sources: Callable[[], str] | None = None) -> 
 def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
     """Give the marker `nightly` to tests with the marker `rotating` that are not due. Those of one xdist_group go together."""
     for item in items:
-        if item.get_closest_marker("rotating"):
-            group = item.get_closest_marker("xdist_group")
-            if not is_due(str(group.args[0]) if group else item.nodeid, ONE_IN, hash_checkout):
+        if rotating := item.get_closest_marker("rotating"):
+            group, one_in = item.get_closest_marker("xdist_group"), rotating.kwargs.get("one_in", ONE_IN)
+            if not is_due(str(group.args[0]) if group else item.nodeid, one_in, hash_checkout):
                 item.add_marker(pytest.mark.nightly)
 
 

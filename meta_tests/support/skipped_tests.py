@@ -15,6 +15,7 @@ LIBRARIES = "pip install -e '.[dev,docs,libraries,campaign]' -c constraints.txt"
 PACKAGES = {  # of Debian, by the command that is missing
     "c++": "g++", "cc": "gcc", "go": "golang-go", "java": "default-jre-headless", "javac": "default-jdk-headless",
     "node": "nodejs", "perl": "perl", "rustc": "rustc",
+    "ssh-keygen": "openssh-client",
 }  # fmt: skip
 LAWS = "spec_tests/test_"  # the suite says by itself what a backend lacks
 REMEDIES = {  # the reason of a skip, with what is missing as its first group, and how to get it
