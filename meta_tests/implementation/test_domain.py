@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from spec_tests.calls.gradient import Gradient
 from spec_tests.calls.in_domain import outside_domain
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.implementation.backend import Backend
+from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.implementation.domain import canonical, find_complaints
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import Specification, dimensions, gradients, has_named_batch, operations, specification
@@ -319,3 +320,43 @@ def test_only_an_optional_array_can_be_required() -> None:
     assert list(find_complaints(spec, {"g": "required"})) == []
     assert "'required'" in next(find_complaints(spec, {"g": (1,)}))
     assert "names 'q'" in next(find_complaints(spec, {"q": "required"}))
+
+
+def test_what_no_call_has_is_in_none() -> None:
+    under_test = backend("numpy-cpu")
+    under_test.replace_domain(
+        {"swiglu": {"b1": (None,), "b2": (None,), "b3": (None,)}, "multihead_self_attention": {"num_kv_heads": (None,)}}
+    )
+    for name, left_out in (("swiglu", {"b1", "b2", "b3"}), ("multihead_self_attention", {"num_kv_heads"})):
+        spec = specification(name)
+        operation = Operation(spec, under_test, "float32", spec.precision)
+        assert operation.left_out == left_out
+        found = count_by_place(operation)
+        assert found[""] == found.total()
+    operation = Operation(specification("swiglu"), under_test, "float32", "eager")
+    call = operation.call(np.ones((1, 2)), np.ones((3, 2)), np.ones((2, 3)), np.ones((3, 2)), b2=np.ones(2))
+    assert outside_domain(call) == "its domain has no b2"
+
+
+def test_a_value_that_a_keyword_does_not_have_is_answered_with_those_that_it_has() -> None:
+    (complaint,) = find_complaints(specification("rope"), {"layout": ("halves",)})
+    assert complaint.endswith("'halves' is none of interleaved, half")
+    assert list(find_complaints(specification("rope"), {"layout": ("half",), "rotary_dim": (None,)})) == []
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+@pytest.mark.parametrize("name", ["scaled_dot_product_attention", "scaled_dot_product_attention_vjp"])
+def test_what_no_call_has_is_none_where_a_function_requires_it(name: str, is_required: bool) -> None:
+    def with_default(q: Any, k: Any, v: Any, *, scale: float | None = None) -> Any: ...
+
+    def without_default(q: Any, k: Any, v: Any, *, scale: float | None) -> Any: ...
+
+    source = SimpleNamespace(
+        framework="numpy",
+        scaled_dot_product_attention=without_default if is_required else with_default,
+        domain={"scaled_dot_product_attention": {"scale": (None,)}},
+    )
+    kind = Gradient if name.endswith("_vjp") else Operation
+    called = kind(specification(name), build_backend(source, set(operations())), "float64", "eager")
+    assert called.accepts("scale") == is_required
+    assert called.domain.get("scale") == ((None,) if is_required else None)

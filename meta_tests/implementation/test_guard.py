@@ -15,6 +15,7 @@ import pytest
 
 from spec_tests.implementation.framework import Foreign, Framework
 from spec_tests.implementation.guard import Fault, Refused, run_guarded
+from spec_tests.implementation.printable import message_of
 from spec_tests.implementation.process_state import PROCESS_SETTINGS, ProcessState, framework_settings
 
 
@@ -178,3 +179,11 @@ def test_what_is_no_array_is_its_description_alone() -> None:
     assert numpy.describe_foreign(x.view(Derived)) == Foreign("a Derived (derived from numpy's)")
     assert numpy.is_array(np.float32(1))
     assert not numpy.is_array(Odd())
+
+
+def test_pytorch_s_list_of_the_forms_of_a_call_is_left_out() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError) as raised:
+        torch.where(None, torch.zeros(2), float("-inf"))
+    assert "\n" in str(raised.value)
+    assert message_of(raised.value) == ("where() received an invalid combination of arguments - got (NoneType, Tensor, float)")

@@ -72,6 +72,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
+@pytest.mark.rotating
 def test_without_its_library_a_backend_is_refused_in_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, sitecustomize=ABSENT, of_cupy="framework = 'cupy'")
     names = [name for name in built_in_backends() if not name.startswith("numpy")]
@@ -113,6 +114,7 @@ def test_what_is_right_of_a_wrong_operation_conforms(name: str, monkeypatch: pyt
     assert [test.invariant.id for test, trial in tried if attempt(test, trial, 1)] == []
 
 
+@pytest.mark.rotating
 def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = load_or_skip("torch-compile")
     monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))

@@ -205,6 +205,29 @@ def test_a_function_of_fewer_arrays_is_another_function(tmp_path: Path) -> None:
     assert "mine's swiglu takes (gate, up), but the operation is called with (x, w1, w2, w3)" in text
 
 
+def test_a_slip_is_said_before_the_dtypes_that_an_operation_lacks(tmp_path: Path) -> None:
+    """NumPy's first dtype is float64, in which nobody quantizes."""
+    body = "def scaled_matmul(a, b, scale_a, scale_b, *, a_dtype, b_dtype, block_a, block_b, dtype):\n    return a @ b.T\n"
+    write(tmp_path, slip=NUMPY + RELU + body + 'dtypes = ("float64", "float32")\n')
+    text = " ".join(suite(tmp_path, "--backend=slip.py", "-k", "scaled_matmul.reference or relu.reference").text.split())
+    assert "requires the argument scale_a, which most calls leave out: write scale_a=None" in text
+
+
+def test_a_domain_of_result_dtypes_is_no_refusal(tmp_path: Path) -> None:
+    """Of dequantize the dtype is that of the result. Those that the domain leaves out are not tried, and conform or not."""
+    body = """
+
+def dequantize(q, scale, *, q_dtype, block, dtype="float32"):
+    return q.astype("float32") * scale
+
+domain = {"dequantize": {"q_dtype": ("int8",), "dtype": ("float32",), "block": ((None, None),)}}
+dtypes = ("float32", "float16")
+"""
+    write(tmp_path, mine=NUMPY + RELU + body)
+    found = suite(tmp_path, "--backend=mine.py", "-k", "dequantize.reference or relu.reference")
+    assert "answered too little" not in found.text
+
+
 def test_an_optional_array_without_a_default_is_answered_before_anything_is_judged(tmp_path: Path) -> None:
     body = "\n\ndef linear(x, weight, bias):\n    return x @ weight.T + bias\n"
     write(

@@ -31,6 +31,7 @@ RIGHT = {
 WRONG = {"rms_norm/wrong.json": ("rms_norm", "bfloat16"), "paged_attention/wrong.json": ("paged_attention", "float32")}
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_solution_conforms(tmp_path: Path, name: str) -> None:
     operation, words = RIGHT[name]
@@ -40,6 +41,7 @@ def test_a_right_solution_conforms(tmp_path: Path, name: str) -> None:
     assert words in flatten(run.text)
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("more", [(), ("--isolate",)])
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_solution_fails(tmp_path: Path, name: str, more: tuple[str, ...]) -> None:
@@ -227,6 +229,7 @@ def run(q, k, cos, sin):
 TAKEN["rotation by a table"][0]["inputs"]["positions"]["dtype"] = "int64"
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("case", TAKEN)
 def test_what_a_definition_means_is_taken_and_conforms(open_definition: Open, case: str) -> None:
     definition, operation = TAKEN[case]

@@ -9,7 +9,14 @@ torch = pytest.importorskip("torch")
 
 from spec_tests.importers._feed_forward_modules import bind_feed_forward, bind_swiglu  # noqa: E402
 from spec_tests.importers._imported import NotTaken, say  # noqa: E402
-from spec_tests.importers._simple_modules import bind_gate, bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
+from spec_tests.importers._rotary_modules import bind_rope  # noqa: E402
+from spec_tests.importers._simple_modules import (  # noqa: E402
+    bind_embedding,
+    bind_gate,
+    bind_layer_norm,
+    bind_pointwise,
+    bind_rms_norm,
+)
 
 
 def norm_class(body: Any, **parameters: Any) -> Any:
@@ -166,7 +173,7 @@ def test_a_module_may_choose_its_number_of_features() -> None:
 
 def test_a_module_that_needs_its_own_number_of_features_is_not_taken() -> None:
     needs_it = feed_forward_class(lambda hidden: 16, lambda x, y, module: y + module.w1(x).reshape(-1, 16).sum())
-    with pytest.raises(NotTaken, match=r"w1.weight \(16, 4\).* where 9 features were asked for"):
+    with pytest.raises(NotTaken, match=r"with 9 features in place of its own, w1.weight \(16, 4\)"):
         bind_swiglu(needs_it)
 
 
@@ -218,3 +225,108 @@ def test_a_device_that_is_missing_is_named_without_the_list_of_all_devices() -> 
     with pytest.raises(NotImplementedError) as raised:
         torch.empty(1, device="mps")
     assert say(raised.value) == "NotImplementedError: PyTorch has no aten::empty.memory_format for the device MPS here"
+
+
+def test_a_bias_may_be_a_buffer() -> None:
+    class Norm(torch.nn.Module):
+        def __init__(self, dim: int) -> None:
+            super().__init__()
+            self.gamma = torch.nn.Parameter(torch.ones(dim))
+            self.register_buffer("beta", torch.zeros(dim))
+
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.layer_norm(x, x.shape[-1:], self.gamma, self.beta)
+
+    function, words, _ = bind_layer_norm(Norm)
+    assert "whose gamma is the weight and whose beta is the bias" in words
+    x, weight, bias = torch.randn(3, 5), torch.randn(5), torch.randn(5)
+    expected = torch.nn.functional.layer_norm(x, (5,), weight, bias)
+    torch.testing.assert_close(function(x, weight, bias, eps=1e-5), expected)
+
+
+class Numbered(torch.nn.Module):
+    """A gated feed-forward module whose matrices have only numbers."""
+
+    def __init__(self, cfg: Any) -> None:
+        super().__init__()
+        self.fc1, self.fc2 = (
+            torch.nn.Linear(cfg["emb_dim"], cfg["hidden_dim"], dtype=cfg["dtype"], bias=False) for _ in range(2)
+        )
+        self.fc3 = torch.nn.Linear(cfg["hidden_dim"], cfg["emb_dim"], dtype=cfg["dtype"], bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.fc3(torch.nn.functional.silu(self.fc1(x)) * self.fc2(x))
+
+
+class SecondIsTheGate(Numbered):
+    def forward(self, x: Any) -> Any:
+        return self.fc3(self.fc1(x) * torch.nn.functional.silu(self.fc2(x)))
+
+
+class WithoutAGate(Numbered):
+    def forward(self, x: Any) -> Any:
+        return self.fc3(self.fc1(x) + self.fc2(x))
+
+
+@pytest.mark.parametrize(("found", "gate", "other"), [(Numbered, 1, 2), (SecondIsTheGate, 2, 1)])
+def test_a_call_shows_which_matrix_is_the_gate(found: Any, gate: int, other: int) -> None:
+    function, words, _ = bind_swiglu(found)
+    assert f"fc{gate}.weight is the gate w1, fc{other}.weight is w3, fc3.weight is w2" in words
+    x, w1, w2, w3 = (torch.randn(*shape) for shape in ((2, 4), (5, 4), (4, 5), (5, 4)))
+    torch.testing.assert_close(function(x, w1, w2, w3), (torch.nn.functional.silu(x @ w1.T) * (x @ w3.T)) @ w2.T)
+
+
+def test_matrices_that_are_no_gate_are_not_taken() -> None:
+    with pytest.raises(NotTaken, match="w1, w2, w3 would be taken"):
+        bind_swiglu(WithoutAGate)
+
+
+def table_class(factor: Any) -> Any:
+    class Table(torch.nn.Module):
+        def __init__(self, vocab_size: int, emb_size: int) -> None:
+            super().__init__()
+            self.embedding, self.emb_size = torch.nn.Embedding(vocab_size, emb_size), emb_size
+
+        def forward(self, tokens: Any) -> Any:
+            return factor(self.embedding(tokens), self.emb_size)
+
+    return Table
+
+
+def test_a_table_whose_rows_are_multiplied_is_no_look_up() -> None:
+    with pytest.raises(NotTaken, match=r"it multiplies its rows by 1.73205, as a call shows"):
+        bind_embedding(table_class(lambda rows, d: rows * math.sqrt(d)))
+    assert "whose embedding.weight is the weight" in bind_embedding(table_class(lambda rows, d: rows))[1]
+    assert "whose embedding.weight is the weight" in bind_embedding(table_class(lambda rows, d: rows + 1))[1]  # wrong: judged
+
+
+def rope_class(theta: float, layout: str) -> Any:
+    class Rotary(torch.nn.Module):
+        def __init__(self, dim: int) -> None:
+            super().__init__()
+            self.frequencies = theta ** (-torch.arange(0, dim, 2) / dim)
+
+        def forward(self, x: Any, positions: Any) -> Any:
+            turn = torch.polar(torch.ones(()), positions[..., None] * self.frequencies)
+            pairs = x.unflatten(-1, (2, -1)).mT if layout == "half" else x.unflatten(-1, (-1, 2))
+            turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+            return (turned.mT if layout == "half" else turned).flatten(-2)
+
+    return Rotary
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("theta", [100.0, 10_000.0, 500_000.0, 1_000_000.0])
+def test_a_theta_that_the_constructor_does_not_take(theta: float, layout: str) -> None:
+    _, words, domain = bind_rope(rope_class(theta, layout))
+    assert domain == {"layout": (layout,), "theta": (theta,)}
+    assert f"layout {layout}, theta {theta:g} as a call shows" in words
+
+
+def test_a_second_argument_that_is_no_position_is_not_taken() -> None:
+    class OfAnOffset(rope_class(100.0, "half")):  # type: ignore[misc]
+        def forward(self, x: Any, offset: Any) -> Any:
+            return super().forward(x, offset + torch.arange(x.shape[-2]))
+
+    with pytest.raises(NotTaken, match=r"forward\(x, offset\) is not one of an array and positions"):
+        bind_rope(OfAnOffset)

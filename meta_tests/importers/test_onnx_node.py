@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.importers._imported import CannotRun
+from spec_tests.importers.onnx_node import open_path
+
 from ..support.pytest_process import suite
 from .importing import find_passed, flatten
 
@@ -15,13 +18,18 @@ pytest.importorskip("onnxruntime")
 FLOAT = 1  # TensorProto.FLOAT
 
 
-def write_node(path: Path, operator: str, inputs: int, constants: int = 0, opset: int = 24, **attributes: Any) -> None:
+BFLOAT16 = 16  # likewise
+
+
+def write_node(
+    path: Path, operator: str, inputs: int, constants: int = 0, opset: int = 24, kind: int = FLOAT, **attributes: Any
+) -> None:
     """Write a file of one node, whose last inputs are constants of the file."""
     names = [f"x{i}" for i in range(inputs)]
     node = onnx.helper.make_node(operator, names, ["y"], **attributes)
-    given = [onnx.helper.make_tensor_value_info(name, FLOAT, [2, 4]) for name in names[: inputs - constants]]
+    given = [onnx.helper.make_tensor_value_info(name, kind, [2, 4]) for name in names[: inputs - constants]]
     stored = [onnx.numpy_helper.from_array(np.ones(4, np.float32), name) for name in names[inputs - constants :]]
-    result = onnx.helper.make_tensor_value_info("y", FLOAT, [2, 4])
+    result = onnx.helper.make_tensor_value_info("y", kind, [2, 4])
     graph = onnx.helper.make_graph([node], operator, given, [result], initializer=stored)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
     onnx.save(model, str(path))
@@ -157,3 +165,9 @@ def test_nodes_that_are_more_than_the_operation_are_refused(tmp_path: Path, case
     run = suite(tmp_path, "--backend=node.onnx")
     assert run.code == 4
     assert sentence in flatten(run.text)
+
+
+def test_a_dtype_that_the_runtime_lacks_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    write_node(tmp_path / "node.onnx", "Sigmoid", 1, kind=BFLOAT16)
+    with pytest.raises(CannotRun, match=r"^ONNX Runtime [\d.]+ has no Sigmoid of these types on the CPU$"):
+        open_path(tmp_path / "node.onnx", lambda path: None)

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
 
 from spec_tests import commands
+from spec_tests.implementation.environment import read_literal
 from spec_tests.importers import list_claims
 
 from .importing import IMPORTED
@@ -46,14 +48,17 @@ def test_files_are_counted_by_format_and_a_file_that_dies_stops_no_other(
     (tmp_path / "relu.py").write_text("import torch\n\n\nclass ReLU(torch.nn.Module):\n    forward = staticmethod(torch.relu)\n")
     (tmp_path / "softmax.py").write_text("import os\n\nos._exit(3)\n\n\nclass Softmax(torch.nn.Module): ...\n")
     (tmp_path / "noise.py").write_text("print('not loaded')\n")
+    (tmp_path / "broken.py").write_text("import torch\n\nclass = 3\n")
     assert commands.main(["recognize", str(tmp_path), "--each", "--workers", "2"]) == 0
     printed = capsys.readouterr().out
     assert f"taken      {tmp_path / 'relu.py'}: relu" in printed
     assert f"taken      {tmp_path / 'rmsnorm_h64.json'}: rms_norm" in printed
     assert f"not taken  {tmp_path / 'softmax.py'}: its process ended" in printed
+    assert f"other      {tmp_path / 'broken.py'}: invalid syntax in line 3" in printed
     assert "noise" not in printed
     rows = {line[:-51].strip(): line.split()[-5:] for line in printed.splitlines() if line[-1:].isdigit()}
     assert rows["torch.nn modules"] == ["1", "1", "0", "0", "0"]
+    assert rows["Python that cannot be parsed"] == ["1", "0", "0", "0", "1"]
     assert rows["a definition and a solution of flashinfer-bench"] == ["2", "1", "0", "0", "1"]
 
 
@@ -74,3 +79,12 @@ def test_what_has_to_be_compiled_is_recognized_and_refused(tmp_path: Path, capsy
         f"refused    {tmp_path / 'rmsnorm'}: it is a kernel repository of Hugging Face, which needs its compiled _ops" in printed
     )
     assert f"refused    {tmp_path / 'softmax.py'}: it imports 'nothing_of_this_name'" in printed
+
+
+def test_escapes_that_python_warns_of_are_reported_where_the_file_is_imported_alone(tmp_path: Path) -> None:
+    file = tmp_path / "written.py"
+    file.write_text('framework = "torch"\nformula = "the angle \\Theta"\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_literal(file, "framework") == "torch"
+        assert list_claims(file) == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import count_elements, join, leaves, pick
 from ..specification.registry import Specification
 from .asked_rank import RANK
+from .axis_order import AxisOrder
 from .blocks import ExpectationOfBlocks, cut_into_blocks
 from .given import PLAIN, Given
 from .open_choices import expect_by_choice
@@ -54,6 +55,9 @@ class Callee(Protocol):
     def domain(self) -> dict[str, Any]: ...
 
     @property
+    def left_out(self) -> frozenset[str]: ...
+
+    @property
     def accepted_keywords(self) -> frozenset[str] | None: ...
 
     def accepts(self, keyword: str) -> bool: ...
@@ -73,6 +77,14 @@ class Callee(Protocol):
     def result(self, call: Call) -> Bounded: ...
 
     def values(self, call: Call, result: Any) -> np.ndarray: ...
+
+    def as_returned(self, call: Call, values: np.ndarray) -> dict[str, np.ndarray]: ...
+
+    @property
+    def argument_order(self) -> AxisOrder: ...
+
+    @property
+    def result_order(self) -> AxisOrder: ...
 
     @property
     def recorder(self) -> Any: ...
@@ -249,7 +261,7 @@ class Call:
             self.operation.backend.meter.add_evaluation(spec.steps, self.size, times)
             token = RANK.set(self.rank)
             try:
-                result = self._as_one_array(changed(*positional, **named), wrt)
+                result = self._as_one_array(changed(*positional, **named), wrt, positional)
             finally:
                 RANK.reset(token)
             self.operation.backend.meter.add(times * count_elements(result))
@@ -257,14 +269,18 @@ class Call:
 
         return evaluate
 
-    def _as_one_array(self, result: Any, wrt: Any) -> Any:
-        """Return the gradients that `wrt` names, or the results, as one array."""
+    def _as_one_array(self, result: Any, wrt: Any, arguments: Sequence[Any] = ()) -> Any:
+        """Return the gradients that `wrt` names, or the results, as one array.
+
+        A plain array among number types that carry an error, as the indices that a deviation draws, has no error.
+        """
         if wrt is not None:
             return pick(result, self.operation.spec.positional[1:], wrt)
-        if not self.operation.spec.has_several_results:
-            return result
-        like = next((x for x in result if hasattr(x, "constant")), None)
-        return join(result if like is None else (like.constant(x) if isinstance(x, np.ndarray) else x for x in result))
+        results = result if self.operation.spec.has_several_results else (result,)
+        like = next((x for x in (*results, *arguments) if hasattr(x, "constant")), None)
+        if like is not None:
+            results = tuple(like.constant(x) if isinstance(x, np.ndarray) else x for x in results)
+        return join(results) if self.operation.spec.has_several_results else results[0]
 
     def expect(self, precision: str, equation: Callable[..., Any] | None = None, exact: np.ndarray | None = None) -> Expectation:
         """Derive the value and the error bound of the reference equation, or of another, in a precision class.
@@ -285,7 +301,7 @@ class Call:
             relative = np.max(right.error / np.where(right.value == 0, np.inf, np.abs(right.value)))
             return Expectation(value, relative * np.abs(value), self.storage)
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
-        arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
+        arithmetic = Arithmetic.of(op.dtype, precision, widens=widens, narrows=self._computes_in_16_bits)
         sampled = op.spec.composed and not self.inexact
         evaluate: Evaluate = partial(self._unanswered().evaluate, equation=equation)
         if op.spec.declaration.judged_at:
@@ -331,6 +347,12 @@ class Call:
         return ExpectationOfBlocks(blocks, whole) if blocks else whole()
 
     @property
+    def _computes_in_16_bits(self) -> bool:
+        """Whether a convention of this call says that a part of the equation is computed so."""
+        decided = (c for c in conventions_of(self.operation.name) if c.name in self.conventions)
+        return any(convention.values[self.conventions[convention.name]].computes_in for convention in decided)
+
+    @property
     def _settles_a_rounding(self) -> bool:
         """Whether a convention of this call decides about a rounding inside of the equation, which its value in float64 lacks."""
         return any(
@@ -352,6 +374,11 @@ class Call:
     def kept_by_answer(self) -> np.ndarray | None:
         """Return the answer if it says by which of the open choices any equation is judged, else None."""
         return self.observed if self.operation.spec.declaration.keeps else None
+
+    @property
+    def judged_by_answer(self) -> np.ndarray | None:
+        """Return the answer if a call with other values is judged by it, as where a result is judged at another; else None."""
+        return self.observed if self.operation.spec.declaration.judged_at else self.kept_by_answer
 
     def at_rank(self, rank: int) -> Call:
         """Return the same call without its answer, for that of a rank."""

@@ -21,7 +21,18 @@ def fits(call: Call, convention: Convention, value: str, settled: Values | None 
 
     Other closed conventions that decide the same elements may have any value that the backend does not contradict.
     """
+    if not _has_its_dtype(call, convention, value):
+        return False
     return any(_fits_all(*_compare(call, convention, value, rest)) for rest in _assignments(call, convention, value, settled))
+
+
+def _has_its_dtype(call: Call, convention: Convention, value: str) -> bool:
+    """Whether the answer has the dtype that this value gives it, where the values of the convention differ in that."""
+    name = call.operation.name
+    if not any(name in one.returned_by for one in convention.values.values()):
+        return True
+    known = convention.values[value]
+    return call.operation.result_format(call).name == (known.computes_in if name in known.returned_by else call.operation.dtype)
 
 
 def _assignments(call: Call, convention: Convention, value: str, settled: Values | None) -> Iterator[Values]:
@@ -42,8 +53,7 @@ def _compare(call: Call, convention: Convention, value: str, settled: Values) ->
     """
     operation, values = call.operation, {**settled, convention.name: value}
     asks_later = _asks_another(call, convention, values)
-    answered = call.observed if operation.spec.declaration.judged_at else call.kept_by_answer
-    judged = Call(operation, call.arguments, call.keywords, observed=answered, formats=call.formats)
+    judged = Call(operation, call.arguments, call.keywords, observed=call.judged_by_answer, formats=call.formats)
     judged.settle(values)
     exact, observed = judged.value, np.asarray(call.observed, dtype=np.float64)
     return judged.expectation(operation.classes()[-1]), observed, asks_later | ~np.isnan(exact) | np.isnan(observed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class Gradient(Operation):
     @cached_property
     def accepted_keywords(self) -> frozenset[str] | None:
         return super().accepted_keywords if self.own else self.forward.accepted_keywords
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        return super().required if self.own else self.forward.required
 
     def accepts(self, keyword: str) -> bool:
         return keyword == "wrt" or super().accepts(keyword)
@@ -112,20 +116,31 @@ class Gradient(Operation):
         is_partial = any(x is None for _, x in leaves(call.arguments[0]))
         if absent and self.own and not is_partial:
             raise Violation(f"there is no gradient of {', '.join(absent)}")
-        self._note_gradients(call, found)
-        arrays = [np.zeros(shapes[name]) if name in absent else self._array(name, found[name], shapes[name]) for name in names]
+        present = [name for name in names if name not in absent]
+        read = {name: self.read(name, shapes[name], partial(self._array, name, found[name])) for name in present}
+        self._note_gradients(call, found | read)
+        arrays = [read[name] if name in read else np.zeros(shapes[name]) for name in names]
         gradients = call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays))
         if absent and not is_partial:
             self._refuse_absent(call, result, gradients, absent)
         return call.record(result, gradients)
 
     def _note_gradients(self, call: Call, found: dict[str, Any]) -> None:
-        """Note which arguments have a gradient. Zeros show none: torch.func.vjp returns zeros where there is none."""
-        framework, known = self.backend.framework, self._has_gradient(call)
+        """Note which arguments have a gradient. Zeros show none: torch.func.vjp returns zeros where there is none.
+
+        What the call has read is given as NumPy arrays, so that nothing is copied from a device twice.
+        """
+        known = self._has_gradient(call)
         for path, x in found.items():
             name = _drop_indices(path)
-            if known.get(name) is not True and framework.is_array(x) and np.any(framework.numpy(x) != 0):
+            if known.get(name) is not True and self._has_nonzero(x):
                 known[name] = True
+
+    def _has_nonzero(self, gradient: Any) -> bool:
+        framework = self.backend.framework
+        if not isinstance(gradient, np.ndarray):
+            gradient = framework.numpy(gradient) if framework.is_array(gradient) else 0
+        return bool(np.any(gradient != 0))
 
     def _refuse_absent(self, call: Call, result: Any, gradients: np.ndarray, absent: list[str]) -> None:
         """Raise an error if the equation does not allow gradients of 0 where there are none."""
@@ -169,16 +184,18 @@ class Gradient(Operation):
         if isinstance(names := call.keywords["wrt"], str):
             return None
         shapes = self.floating_shapes(call)
-        return Parts({name: shapes[name] for name in names}, {name: self.argument_format(_base(name)) for name in names})
+        return Parts(
+            {name: shapes[name] for name in names}, {name: self.argument_format(_base(name), call.keywords) for name in names}
+        )
 
     def result_format(self, call: Call) -> Format:
         """Return the format of a single gradient, which is that of its argument."""
-        return self.argument_format(_base(call.keywords["wrt"]))
+        return self.argument_format(_base(call.keywords["wrt"]), call.keywords)
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Return how messages name an element of the result: the argument, and the index in its gradient."""
         name, inside = call.parts.locate(index) if call.parts else (call.keywords["wrt"], index)
-        return f"{name}{format_index(inside)}"
+        return f"{name}{format_index(self.result_order.exchange_places(name, inside))}"
 
     def _has_gradient(self, call: Call) -> dict[str, bool]:
         """Return which arguments have a gradient in the framework's graph. A layer, for example, may copy its weights.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,14 +139,22 @@ def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
     return ""
 
 
+def _list_left_out(call: Call) -> Iterator[str]:
+    """Yield the optional weights, arrays and keywords of the call that no call inside the domain has."""
+    operation = call.operation
+    weights = call.named["weights"] if operation.spec.declaration.optional_weights else {}
+    given = [weights, *weights.get("layers", ())]
+    for name in operation.spec.declaration.optional_weights:
+        if any(name in one for one in given) and name not in operation.domain.get("weights", ()):
+            yield f"weights[{name!r}]"
+    yield from (name for name in sorted(operation.left_out) if call.named.get(name) is not None)
+
+
 def outside_domain(call: Call) -> str:
     """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
-    weights = call.named["weights"] if spec.declaration.optional_weights else {}
-    given = [weights, *weights.get("layers", ())]
-    for name in spec.declaration.optional_weights:
-        if any(name in one for one in given) and name not in domain.get("weights", ()):
-            return f"its domain has no weights[{name!r}]"
+    if left_out := next(_list_left_out(call), ""):
+        return f"its domain has no {left_out}"
     if not domain:
         return ""
     sizes = dimension_sizes(call)

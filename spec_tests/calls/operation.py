@@ -12,13 +12,13 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..implementation.backend import Backend
-from ..implementation.domain import REQUIRED, canonical
+from ..implementation.domain import REQUIRED, canonical, list_left_out
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
-from ..specification.conventions import Convention, find_passings
+from ..specification.conventions import Convention
 from ..specification.float_errors import ignored_float_errors
-from ..specification.formats import FORMATS, PRECISIONS, WIDER
+from ..specification.formats import DTYPES, FORMATS, PRECISIONS, WIDER
 from ..specification.pytree import count_elements, join, leaves, tree_map
 from ..specification.registry import Specification
 from .array_formats import ArrayFormats
@@ -27,11 +27,12 @@ from .given import PLAIN
 from .history import note_call, note_result, notes_losses
 from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
 from .parts import Part, Parts
+from .passed_arrays import PassedArrays
 from .read_array import read_array, read_narrow
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
-from .signature import ask_for_keywords, describe_too_few_arguments, find_left_out_argument, find_unknown_argument
+from .signature import ask_for_keywords, describe_too_few_arguments, find_left_out_argument, find_unknown_argument, list_required
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -39,7 +40,7 @@ PLAIN_NUMBERS = MappingProxyType({"int64": int, "float64": float})  # the Python
 
 
 @dataclass(frozen=True)
-class Operation(ArrayFormats):
+class Operation(ArrayFormats, PassedArrays):
     """An operation under test, as laws call it: `operation(x, weight, eps=1e-5)` returns a `Result`."""
 
     spec: Specification
@@ -65,22 +66,37 @@ class Operation(ArrayFormats):
         """Return the keywords that the function takes, None if it takes any."""
         return list_keywords(self.function)
 
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """Return the arguments that the function has no default for, none if the backend lacks it."""
+        function = self.backend.function(self.name)
+        return frozenset() if function is None else list_required(function)
+
     def accepts(self, keyword: str) -> bool:
-        return self.accepted_keywords is None or keyword in self.accepted_keywords
+        """Whether the function takes a keyword or an optional array, and its domain has calls with it."""
+        return keyword not in self.left_out and (self.accepted_keywords is None or keyword in self.accepted_keywords)
 
     @cached_property
     def domain(self) -> dict[str, Any]:
         """Return what the backend states about the arguments that its function takes, {} if it states nothing."""
-        return canonical(self.spec, self.backend.domain.get(self.name, {}))
+        return canonical(self.spec, self.backend.domain.get(self.name, {}), self.left_out)
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The optional arrays and keywords that no call inside the domain has, as if the function did not take them.
+
+        What the function has no default for is given as None all the same.
+        """
+        names = list_left_out(self.spec, self.backend.domain.get(self.spec.forward, {}))
+        return names - self.required
 
     @cached_property
     def missing(self) -> str:
         """Return why the operation cannot be tried at all, "" if it can."""
         if self.backend.function(self.name) is None:
             return self.backend.describe_absence(self.name)
-        if self.spec.declaration.dtypes and self.dtype not in self.spec.declaration.dtypes:
-            return f"{self.name} is defined in {' and '.join(self.spec.declaration.dtypes)}"
-        if "dtype" not in self.spec.parameters and self.dtype not in self.domain.get("dtype", (self.dtype,)):
+        stated = self.domain.get("dtype", ())  # of formats of few bits, where the result has one
+        if stated and self.dtype not in stated and all(dtype in DTYPES for dtype in stated):
             return f"{self.backend.domain_label} has {self.name} only in {', '.join(self.domain['dtype'])}"
         lacking = [name for name in self.spec.required if not self.accepts(name) and name != "axis"]
         if lacking := [name for name in lacking if len(self.domain.get(name, ())) != 1]:
@@ -94,6 +110,9 @@ class Operation(ArrayFormats):
         if left_out and self.domain.get(left_out) != REQUIRED:
             required = f"requires the argument {left_out}, which most calls leave out"
             return f"{self.backend.name}'s {self.name} {required}: write {left_out}=None, and compute without it where it is None"
+        defined = self.spec.declaration.dtypes
+        if defined and self.dtype not in defined:  # the last reason: it says nothing of the backend
+            return f"{self.name} is defined in {' and '.join(defined)}"
         return ""
 
     def possible_values(self, convention: Convention) -> tuple[str, ...]:
@@ -123,18 +142,12 @@ class Operation(ArrayFormats):
         self.recorder.calls.append(call)
         return call
 
-    @cached_property
-    def shifts(self) -> dict[str, float]:
-        """Return what the backend's function adds to an argument, by its name, where it states that it does."""
-        stated = [(passing, self.backend.convention(passing.name, self.name)) for passing in find_passings(self.name)]
-        return {passing.argument: passing.values[value] for passing, value in stated if value and passing.values[value]}
-
     def _round_argument(self, name: str, value: Any, keywords: Mapping[str, Any]) -> Any:
         if name in self.shifts:
             return round_shifted(value, self.shifts[name], self.argument_format(name), self.dtype)
         declared = self.spec.declaration
         is_own = name in declared.wide_arguments or name in declared.formats
-        storage = self.argument_format(name, keywords) if is_own else self.storage
+        storage = self.argument_format(name, {**keywords, name: value}) if is_own else self.storage
         return tree_map(lambda x: round_number(x, storage, self.dtype), value)
 
     def release(self) -> None:
@@ -218,8 +231,7 @@ class Operation(ArrayFormats):
         def convert(name: str, tree: Any) -> Any:
             floating = self.argument_format(name, call.keywords).name
             stored = "contiguous" if name in self.spec.declaration.updates else layout
-            if name in self.shifts:
-                tree = np.asarray(getattr(tree, "value", tree)) - self.shifts[name]
+            tree = self.as_given(name, tree)
             if tree is not None and (carrier := self.carrier(name, call.keywords)):
                 tree = carrier.store(getattr(tree, "value", tree))
                 return self._make_array(tree, carrier.dtype, stored, carrier.dtype)
@@ -251,12 +263,14 @@ class Operation(ArrayFormats):
         if type(result) is PLAIN_NUMBERS.get(str(self.spec.dtype)):
             return call.record(result, np.asarray(result))
         if call.parts is None:
-            if self.spec.results[""] == WIDER:
+            if self.spec.results[""] == WIDER or self.dtypes_by_convention:
                 call.record_formats({"": self.answered_format(result)})
             if carrier := self.carrier("", call.keywords):
-                return call.record(result, read_narrow(self.backend.framework, "the result", result, call.value.shape, carrier))
-            read = partial(read_array, self.backend.framework)
-            values = read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call))
+                narrow = partial(read_narrow, self.backend.framework, "the result", result, carrier=carrier)
+                return call.record(result, self.read("", call.value.shape, narrow))
+            plain = partial(read_array, self.backend.framework, "the result", result)
+            plain = partial(plain, dtype=self.spec.dtype, storage=self.result_format(call))
+            values = self.read("", call.value.shape, plain)
             return call.record(result, self.spec.declaration.arrange([values])[0])
         arrays, rule = self.by_name(result), self.spec.dtype_rule
         if self.spec.list_like and len(arrays) != len(call.oracle_results):
@@ -271,10 +285,11 @@ class Operation(ArrayFormats):
     def _read_part(self, part: Part, x: Any, call: Call) -> np.ndarray:
         """Return the values of one of several results. A number that depends on no array may be a Python float."""
         if carrier := self.carrier(part.name, call.keywords):
-            return read_narrow(self.backend.framework, part.name, x, part.shape, carrier)
+            return self.read(part.name, part.shape, partial(read_narrow, self.backend.framework, part.name, x, carrier=carrier))
         if type(x) is float and part.shape == () and not self.spec.positional:
             return part.storage.round(np.asarray(x))
-        return read_array(self.backend.framework, part.name, x, part.shape, self.spec.dtype_rule(part.name), part.storage)
+        plain = partial(read_array, self.backend.framework, part.name, x)
+        return self.read(part.name, part.shape, partial(plain, dtype=self.spec.dtype_rule(part.name), storage=part.storage))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return each result by its name. That of a single one is ""."""
@@ -315,10 +330,11 @@ class Operation(ArrayFormats):
         return Parts(shapes, {name: named[name] or call.formats.get(name, self.default_format(name)) for name in shapes})
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
-        """Return how messages name an element of the result, or of one of several."""
+        """Return how messages name an element of the result, or of one of several, as the backend returns it."""
         if call.parts is None:
-            return format_index(index)
+            return format_index(self.result_order.exchange_places("", index))
         name, inside = call.parts.locate(index)
+        inside = self.result_order.exchange_places(name, inside)
         return f"{name}{format_index(inside)}" if inside else name
 
     def classes(self) -> tuple[str, ...]:

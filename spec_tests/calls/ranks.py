@@ -91,6 +91,7 @@ def _owners(call: Call, part: str, shape: tuple[int, ...]) -> tuple[np.ndarray, 
     if cut is None:
         return None
     axis = cut.axis if cut.axis < 0 else cut.axis - len(shape)
+    axis = call.operation.result_order.exchange_axis(part, axis)
     owners = np.zeros(shape[axis], dtype=int)
     for rank, places in enumerate(cut.places(shape[axis], call.operation.backend.framework.world_size)):
         owners[places] = rank

@@ -67,6 +67,16 @@ def _inspect_parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter
 _read_parameters = lru_cache(maxsize=1024)(_inspect_parameters)  # each trial asks again; an object of a class may change
 
 
+def list_required(function: Any) -> frozenset[str]:
+    """Return the arguments that a function has no default for, none if its signature is not known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return frozenset(p.name for p in parameters if p.default is p.empty and p.kind not in various)
+
+
 def find_left_out_argument(spec: Specification, function: Any) -> str:
     """Return an optional array that the function requires, and that most calls leave out, or "" if there is none."""
     optional = [name for name in spec.positional if spec.parameters[name].default is not inspect.Parameter.empty]

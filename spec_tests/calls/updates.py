@@ -72,9 +72,9 @@ def _as_given(call: Call, name: str) -> Any:
 
 
 def _read(call: Call, name: str, x: Any) -> Any:
-    """Return the numbers of an array, those that its codes stand for where it holds codes."""
+    """Return the numbers of an array in the equation's order of axes, those that its codes stand for where it holds codes."""
     values, carrier = call.operation.backend.framework.numpy(x), call.operation.carrier(name, call.keywords)
-    return carrier.load(values) if carrier else values
+    return carrier.load(values) if carrier else call.operation.argument_order.exchange(name, values)
 
 
 def _require_same(call: Call, returned: dict[str, Any], written: dict[str, np.ndarray]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ._attention_weights import DIFFERENT, HEADS, TOKENS, D, Matrix, draw_example, find_matrices
 from ._configurations import (
     HEADS_NAMES,
     ROTATION_SWITCHES,
@@ -13,39 +14,15 @@ from ._configurations import (
     THETA_NAMES,
     WIDTHS,
     find_config,
+    find_variables,
+    forward_with_variables,
     make_config,
     name_sizes,
+    setting_variables,
 )
 from ._imported import NotTaken, find_name, import_torch, list_parameters
 
 LAYOUTS = ("interleaved", "half")
-DIFFERENT = 1e-3  # of the largest entry: what rounding moves by is far less, what a rotation moves by is far more
-FUSED = ("qkv", "c_attn", "qkv_proj", "Wqkv", "wqkv", "in_proj", "in_proj_weight", "to_qkv", "attn")
-ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "w_q": ("q_proj", "w_q", "wq", "W_q", "query", "q", "Wq", "to_q", "q_proj_weight", "W_query", "W_Q"),
-        "w_k": ("k_proj", "w_k", "wk", "W_k", "Wk", "key", "k", "to_k", "k_proj_weight", "W_key", "W_K"),
-        "w_v": ("v_proj", "w_v", "wv", "W_v", "Wv", "value", "v", "to_v", "v_proj_weight", "W_value", "W_V"),
-        "w_o": (
-            "out_proj",
-            "o_proj",
-            "c_proj",
-            "w_o",
-            "wo",
-            "W_o",
-            "proj",
-            "out",
-            "output_proj",
-            "to_out",
-            "output",
-            "dense",
-            "W_O",
-            "o",
-            "Wo",
-        ),
-    }
-)
-D, HEADS, TOKENS = 8, 2, 4
 THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
 Make = Callable[[int, int, int, "float | None"], Any]  # a module, of a width, a number of heads, a largest length and theta
 
@@ -55,33 +32,34 @@ def bind_attention(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]
     make, words, names_of_sizes = _find_constructor(found)
     call = _find_call(found)
     module = make(D, HEADS, TOKENS, None)
-    sizes: dict[str, tuple[int, ...]] = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
-    matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in sizes.items() if len(shape) == 2}
-    vectors = [name for name, shape in sizes.items() if len(shape) == 1]
-    names, roles = _find_roles(matrices)
+    vectors = [name for name, parameter in module.named_parameters() if parameter.dim() == 1]
 
-    def attend(x: Any, given: dict[str, Any], num_heads: int, theta: float | None) -> Any:
+    def run(matrices: tuple[Matrix, ...], x: Any, given: Mapping[str, Any], num_heads: int, theta: float | None) -> Any:
         torch = import_torch()
-        state = {name: torch.cat([given[role] for role in of]) for name, of in names.items()}
         longest = 1 << (x.shape[-2] - 1).bit_length()
         module = make(x.shape[-1], num_heads, longest, theta).eval().to(x.device, x.dtype)
-        state |= {name: torch.zeros_like(p) for name, p in module.named_parameters() if name in vectors}
+        state = {name: torch.zeros_like(p) for name, p in module.named_parameters() if p.dim() == 1}
+        for matrix in matrices:
+            state |= dict(matrix.fill(given, num_heads))
         return call(lambda *arguments: torch.func.functional_call(module, state, arguments), x)
 
+    matrices = find_matrices(module, lambda choice: lambda x, given: run(choice, x, given, HEADS, None))
+
     def plain(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool) -> Any:
-        return attend(x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, None)
+        return run(matrices, x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, None)
 
     def rotated(
         x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool, theta: float | None, layout: str
     ) -> Any:
-        return attend(x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, theta)
+        return run(matrices, x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, theta)
 
-    probe = RotationProbe(lambda x, weights, theta: attend(x, weights, HEADS, theta))
+    probe = RotationProbe(lambda x, weights, theta: run(matrices, x, weights, HEADS, theta))
     rotation, said = probe.describe(names_of_sizes)
-    causal = _is_causal(lambda x: call(module.eval(), x))
+    causal = _is_causal(lambda x: run(matrices, x, probe.weights, HEADS, None), probe.x)
     mask = "causal" if causal else "without a mask"
-    zeros = f"; {', '.join(vectors)} are 0" if vectors else ""
+    zeros = f"; {', '.join(vectors)} {'are' if vectors[1:] else 'is'} 0" if vectors else ""
     domain = {"is_causal": (causal,), "d": "h d_k", "d_v": "d_k", "empty": False, "batch_dims": (1,), **rotation}
+    roles = ", ".join(matrix.words for matrix in matrices)
     return rotated if rotation else plain, f"{words}, {mask}{said}: {roles}{zeros}", domain
 
 
@@ -94,8 +72,9 @@ def _find_constructor(found: Any) -> tuple[Make, str, tuple[str, ...]]:
         taken = tuple(p.name for p in list_parameters(annotated)) if annotated else (*THETA_NAMES, *ROTATION_SWITCHES)
         return lambda *sizes: found(make_config(annotated, name_sizes(*sizes))), f"the class {found.__name__}({shown})", taken
     widths, heads_name = [name for name in parameters if name in WIDTHS], find_name(list(parameters), HEADS_NAMES)
-    if not widths or not heads_name:
-        missing = "width" if not widths else "number of heads"
+    variables = () if widths else find_variables(found)
+    if not (widths or variables) or not heads_name:
+        missing = "width" if heads_name else "number of heads"
         raise NotTaken(f"its constructor ({', '.join(parameters)}) has no {missing} that is known by name")
     required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in name_sizes(1, 1, 1, None)]
     if required:
@@ -103,38 +82,29 @@ def _find_constructor(found: Any) -> tuple[Make, str, tuple[str, ...]]:
 
     def make(d: int, heads: int, length: int, theta: float | None) -> Any:
         known = name_sizes(d, heads, length, theta) | {"batch_first": True}
-        return found(**{name: known[name] for name in parameters if name in known})
+        with setting_variables(found, {name: known[name] for name in variables}):
+            module = found(**{name: known[name] for name in parameters if name in known})
+        return forward_with_variables(module, {name: known[name] for name in variables}) if variables else module
 
-    return make, f"the class {found.__name__}({', '.join((*widths, heads_name))})", tuple(parameters)
+    shown = f"the class {found.__name__}({', '.join((*widths, heads_name))})"
+    with_variables = f" with the file's variables {', '.join(variables)}" if variables else ""
+    return make, shown + with_variables, (*parameters, *variables)
 
 
 def _find_call(found: Any) -> Callable[[Callable[..., Any], Any], Any]:
     """Return what calls the module on x: forward takes x, or x three times as queries, keys and values."""
     parameters = list_parameters(found.forward)[1:]
     required = [p.name for p in parameters if p.default is p.empty and p.kind.name.startswith("POSITIONAL")]
-    if len(required) not in (1, 3) or (len(required) == 3 and not required[0].lower().startswith("q")):
+    without_mask = [name for name in required if "mask" not in name.lower()]
+    initials = sorted(name.lower().removeprefix("x_")[0] for name in without_mask)
+    if len(without_mask) != 1 and initials != ["k", "q", "v"]:
         raise NotTaken(f"forward({', '.join(required)}) is not one of x, nor one of queries, keys and values")
 
     def call(module: Callable[..., Any], x: Any) -> Any:
-        answer = module(*[x] * len(required))
+        answer = module(*(x if name in without_mask else None for name in required))
         return answer[0] if isinstance(answer, tuple) else answer
 
     return call
-
-
-def _find_roles(matrices: dict[str, tuple[int, ...]]) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return which of our weights, one after the other, each matrix of the module is."""
-    names: dict[str, tuple[str, ...]] = {}
-    for name, shape in matrices.items():
-        own = name.removesuffix(".weight").rpartition(".")[2]
-        if own in FUSED and shape == (3 * D, D):
-            names[name] = ("w_q", "w_k", "w_v")
-        else:
-            names[name] = tuple(role for role, known in ROLES.items() if own in known and shape == (D, D))
-    found = sorted(role for of in names.values() for role in of)
-    if found != sorted(ROLES):
-        raise NotTaken(f"its matrices are {', '.join(f'{name} {shape}' for name, shape in matrices.items()) or 'none'}")
-    return names, ", ".join(f"{name} is {' over '.join(of)}" for name, of in names.items())
 
 
 class RotationProbe:
@@ -142,10 +112,7 @@ class RotationProbe:
 
     def __init__(self, attend: Callable[[Any, dict[str, Any], float | None], Any]) -> None:
         self.attend = attend
-        torch = import_torch()
-        generator = torch.Generator().manual_seed(0)
-        self.weights = {name: torch.randn(D, D, generator=generator) * D**-0.5 for name in ROLES}
-        self.x = torch.randn(1, TOKENS, D, generator=generator)
+        self.x, self.weights = draw_example()
 
     def describe(self, names: tuple[str, ...]) -> tuple[dict[str, Any], str]:
         """Return the part of the domain that says how the module rotates, and the words on it. Nothing if it does not."""
@@ -195,15 +162,12 @@ class RotationProbe:
         return torch.einsum("hm,mhd->hd", shares, heads["w_v"]).flatten() @ self.weights["w_o"].double().T
 
 
-def _is_causal(call: Callable[[Any], Any]) -> bool:
+def _is_causal(attend: Callable[[Any], Any], x: Any) -> bool:
     """Whether the first token's answer stays when the last token changes."""
-    torch = import_torch()
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(1, TOKENS, D, generator=generator)
     changed = x.clone()
     changed[:, -1] += 1
-    with torch.no_grad():
-        return bool(torch.equal(call(x)[:, 0], call(changed)[:, 0]))
+    with import_torch().no_grad():
+        return bool(import_torch().equal(attend(x)[:, 0], attend(changed)[:, 0]))
 
 
 CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
@@ -219,6 +183,8 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
                 "CausalMultiHeadSelfAttention",
                 "CausalMultiHeadAttention",
                 "MHA",
+                "MultiHeadedAttention",
+                "MultiHead",
             ),
             bind_attention,
         )

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..specification.aliases import CLASS_NAMES, OPERATIONS
 from ..specification.registry import operations
+from ..specification.source_text import parse_file
 from .nn_modules import BINDERS
 
 FILLERS = frozenset(
@@ -61,7 +62,7 @@ def _list_names(path: Path) -> Iterator[str]:
         nodes = importlib.import_module("onnx").load(str(path)).graph.node
         yield from (node.op_type for node in nodes if not _is_more(node))
     else:
-        classes = [node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef)]
+        classes = [node.name for node in parse_file(path).body if isinstance(node, ast.ClassDef)]
         yield from [path.stem] if {"Model", "ModelNew"} & {*classes} else classes
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -13,10 +16,16 @@ from ..specification.aliases import KEYWORDS, WIDTH_NAMES
 from ._imported import NotTaken, find_name, list_named_parameters, list_parameters
 
 CONFIG_NAMES = ("config", "cfg", "args")
+SETTING = threading.RLock()  # held while variables of a file have other values
+MAPPINGS: tuple[Any, ...] = (Any, dict, object, SimpleNamespace)  # annotations that do not say what a configuration has
 EPS_NAMES = ("eps", *KEYWORDS["eps"])
 EPSILON = 1e-5
-HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead")
-WIDTHS = ("embed_dim", "d_model", "hidden_size", "emb_dim", "d_in", "d_out", "n_embed", *WIDTH_NAMES)
+HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead", "h")
+HEAD_WIDTH_NAMES = ("head_dim", "head_size", "d_head", "dim_head", "d_k", "d_v")
+WIDTHS = (
+    "embed_dim", "d_model", "hidden_size", "emb_dim", "d_in", "d_out", "n_embed", "input_dim", "output_dim", "embed_size",
+    "emb_size", "hidden", "model_dim", *WIDTH_NAMES,
+)  # fmt: skip
 HIDDEN_NAMES = (
     "d_ff",
     "intermediate_size",
@@ -65,7 +74,7 @@ def name_sizes(
     named |= {**dict.fromkeys(THETA_NAMES, theta or THETA), **dict.fromkeys(ROTATION_SWITCHES, theta is not None)}
     named |= {**dict.fromkeys(HIDDEN_NAMES, hidden or 4 * d), **dict.fromkeys(EPS_NAMES, eps)}
     named |= {"hidden_act": "silu", "pretraining_tp": 1, **ROUNDED}
-    return named | {"head_dim": d // heads, "vocab_size": 2, "n_layer": 1}
+    return named | {**dict.fromkeys(HEAD_WIDTH_NAMES, d // heads), "vocab_size": 2, "n_layer": 1}
 
 
 def find_config(found: Any) -> tuple[str, Any]:
@@ -79,11 +88,50 @@ def resolve_annotation(found: Any, annotation: Any) -> Any:
     """Return the class of the configuration, which may be named in a string, or None."""
     if isinstance(annotation, str):
         annotation = getattr(sys.modules.get(found.__module__), annotation, None)
+    if annotation in MAPPINGS:
+        return None
     if inspect.isclass(annotation) and annotation is not inspect.Parameter.empty:
         return annotation
     own = vars(sys.modules[found.__module__]).values() if found.__module__ in sys.modules else ()
     configs = [value for value in own if inspect.isclass(value) and dataclasses.is_dataclass(value)]
     return configs[0] if len(configs) == 1 else None
+
+
+def find_variables(found: Any) -> tuple[str, ...]:
+    """Return the variables of a class's file that have names of sizes, () if none of them is a width: its code reads these."""
+    known = name_sizes(1)
+    names = [name for name, value in _find_variables(found).items() if name in known and isinstance(value, int | float)]
+    return tuple(names) if any(name in WIDTHS for name in names) else ()
+
+
+def _find_variables(found: Any) -> dict[str, Any]:
+    return vars(sys.modules[found.__module__]) if found.__module__ in sys.modules else {}
+
+
+@contextmanager
+def setting_variables(found: Any, values: Mapping[str, Any]) -> Iterator[None]:
+    """Let variables of a class's file have other values, in one thread at a time."""
+    variables = _find_variables(found)
+    with SETTING:
+        before = {name: variables[name] for name in values}
+        variables.update(values)
+        try:
+            yield
+        finally:
+            variables.update(before)
+
+
+def forward_with_variables(module: Any, values: Mapping[str, Any]) -> Any:
+    """Return the module. From now on its forward runs with these values of its file's variables."""
+    forward = module.forward
+
+    @functools.wraps(forward)
+    def run(*given: Any, **options: Any) -> Any:
+        with setting_variables(type(module), values):
+            return forward(*given, **options)
+
+    module.forward = run
+    return module
 
 
 class _Config(SimpleNamespace):
@@ -99,7 +147,7 @@ class _Config(SimpleNamespace):
 def make_config(annotated: Any, common: dict[str, Any]) -> Any:
     """Return the configuration: of its own class if that is known, else an object that has all the common names."""
     if annotated is None:
-        return _Config(**common)
+        return _Config(**common, dtype=None)
     parameters = list_parameters(annotated)
     unknown = [p.name for p in parameters if p.default is p.empty and p.name not in common]
     if unknown:

@@ -20,6 +20,7 @@ D, HIDDEN = 4, 9  # two thirds of the second, as in Llama, are another number th
 UP, DOWN = (HIDDEN, D), (D, HIDDEN)
 NAMED = ("swiglu", "llama")  # in the names of classes whose gate is silu
 FEED_FORWARD_ACTIVATIONS = ("relu", "gelu")
+SAME = 1e-4  # what rounding moves by is less
 PROBES = (-2.0, -1.0, -0.25, 0.5, 1.0, 2.0)  # where the activations differ
 
 
@@ -74,7 +75,7 @@ def _check_features(module: Any, shapes: dict[str, tuple[int, int]]) -> None:
     try:
         torch.func.functional_call(module.eval(), state, (torch.ones(1, D),))
     except RAISED as error:
-        raise NotTaken(f"its parameters are {_describe(own)} where {HIDDEN} features were asked for: {say(error)}") from error
+        raise NotTaken(f"with {HIDDEN} features in place of its own, {_describe(own)}, it raised {say(error)}") from error
 
 
 def _find_activation(call: Callable[[Any], Any], added: Callable[[Any], Any]) -> str:
@@ -141,8 +142,8 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     state: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters()}
     matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in state.items() if len(shape) == 2}
     vectors = {name: shape for name, shape in state.items() if len(shape) == 1}
-    keys = _find_roles(matrices)
-    if len(keys) == len(ROLES):
+    keys = _find_roles(matrices) or _find_roles_by_call(make, matrices)
+    if keys:
         _check_features(module, {keys["w1"]: UP, keys["w2"]: DOWN, keys["w3"]: UP})
     biases = {role: key.removesuffix("weight") + "bias" for role, key in keys.items()}
     if len(matrices) != 3 or len(keys) != 3 or (vectors and {*vectors} != {*biases.values()}):
@@ -182,4 +183,24 @@ def _find_roles(matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
     gates = [name for name in up if own[name] in ROLES["w1"]]
     others = [name for name in up if own[name] in (*ROLES["w3"], "w2") and name not in gates]
     found = {"w1": gates, "w2": down, "w3": others}
-    return {role: names[0] for role, names in found.items() if len(names) == 1}
+    named = {role: names[0] for role, names in found.items() if len(names) == 1}
+    return named if len(named) == len(ROLES) else {}
+
+
+def _find_roles_by_call(make: Callable[[int, int], Any], matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
+    """Return the roles of two matrices up and one down whose names say nothing, if a call shows that one is a gate of silu."""
+    torch = import_torch()
+    down = [name for name, shape in matrices.items() if shape[0] == D != shape[1]]
+    up = [name for name, shape in matrices.items() if shape[1] == D != shape[0]]
+    if len(down) != 1 or len(up) != 2 or len(matrices) != len(ROLES):
+        return {}
+    module = make(1, 1).eval()
+    zeros = {name: torch.zeros_like(value) for name, value in module.named_parameters()}
+    x = torch.tensor(PROBES)[:, None]
+    for gate, other in (up, up[::-1]):
+        state = zeros | {gate: torch.full((1, 1), 2.0), other: torch.ones(1, 1), down[0]: torch.ones(1, 1)}
+        with torch.no_grad():
+            answer = torch.func.functional_call(module, state, (x,))
+        if bool((answer - torch.nn.functional.silu(2 * x) * x).abs().max() < SAME):
+            return {"w1": gate, "w2": down[0], "w3": other}
+    return {}

@@ -16,6 +16,7 @@ FORMS = ("none", "tanh")
 TINY = 1e-8  # a magnitude whose square is far below every epsilon that people write
 NEAR = 0.25  # of a ratio: one plus the gain gives 3, the gain alone no number, and a gain that is ignored 1
 DEFAULT_EPSILON = 1e-5
+SAME = 1e-4  # of a factor: what rounding moves by is less
 DIGITS = 3  # of an epsilon: more are rounding errors
 
 
@@ -47,6 +48,16 @@ def find_form_of_gate(function: Callable[[Any], Any], activations: Sequence[str]
         gaps[activation, layout, gate] = float((answer - known[activation](g) * u).abs().max())
     nearest: tuple[str, str, str] = min(gaps.items(), key=lambda item: item[1])[0]
     return dict(zip(("activation", "layout", "gate"), nearest, strict=True))
+
+
+def find_factor_of_embedding(module: Any, table: str) -> float:
+    """Return the number by which a table's rows are multiplied, 1 if the answers are no multiple of them: the module is wrong."""
+    torch = import_torch()
+    rows = torch.arange(1.0, 1 + module.get_parameter(table).numel()).reshape(module.get_parameter(table).shape)
+    ids = torch.arange(len(rows))
+    quotients = call_module(module, {table: rows}, ids) / rows
+    factor = float(quotients.mean())
+    return factor if bool(((quotients - factor).abs() <= SAME * abs(factor)).all()) and abs(factor - 1) > SAME else 1.0
 
 
 class NormProbe:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..specification.aliases import KEYWORDS
+from ..specification.aliases import ARRAYS, KEYWORDS
 from ._imported import NotTaken, find_name, import_torch, list_parameters
 from ._promises import MAX_POSITION, TURNED_WIDTHS
 
@@ -15,7 +16,10 @@ WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim")
 LENGTH_NAMES = (
     "max_seq_len", "max_position_embeddings", "max_len", "context_length", "max_seq_length", "max_positions", "seq_len",
 )  # fmt: skip
+POSITION_NAMES = ("positions", *ARRAYS["positions"], "input_pos", "t", "p", "idx", "indices")
 PROBED_WIDTH = 4
+DEFAULT_THETA = 10_000.0
+DIGITS = 3  # of a theta that a call shows: more are rounding errors
 
 
 def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
@@ -26,7 +30,7 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     forward = [p.name for p in list_parameters(found.forward)][1:]
     if not width:
         raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
-    if len(forward) != 2 or forward[0] in ("q", "query"):
+    if len(forward) != 2 or forward[0] in ("q", "query") or forward[1] not in POSITION_NAMES:
         raise NotTaken(f"forward({', '.join(forward)}) is not one of an array and positions")
 
     def make(d_k: int, theta: float | None, positions: int) -> Any:
@@ -46,22 +50,41 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     def with_fixed_theta(x: Any, positions: Any, *, layout: str) -> Any:
         return turn(x, positions, None)
 
-    layout = _find_layout(lambda x, positions: turn(x, positions, 10_000.0 if theta_name else None))
+    features = _turn_first_features(lambda x, positions: turn(x, positions, DEFAULT_THETA if theta_name else None))
+    layout = "half" if features[0][PROBED_WIDTH // 2].abs() > features[0][1].abs() else "interleaved"
     shown = ", ".join(name for name in names if name in (theta_name, width, length))
-    words = f"the class {found.__name__}({shown}), layout {layout}" + ("" if theta_name else ", theta 10000")
-    domain = {"layout": (layout,), **({"max_position": MAX_POSITION, "d_k": TURNED_WIDTHS} if length else {})}
+    words, domain = f"the class {found.__name__}({shown}), layout {layout}", dict[str, Any](layout=(layout,))
+    if not theta_name:
+        theta = _find_theta(features[1] if layout == "half" else features[2])
+        words, domain = f"{words}, theta {theta:g} as a call shows", domain | {"theta": (theta,)}
+    if length:
+        domain |= {"max_position": MAX_POSITION, "d_k": TURNED_WIDTHS}
     return rope if theta_name else with_fixed_theta, words, domain
 
 
-def _find_layout(turn: Callable[[Any, Any], Any]) -> str:
-    """Return which feature the first one is turned into: its neighbour, or that of the other half."""
+def _turn_first_features(turn: Callable[[Any, Any], Any]) -> list[Any]:
+    """Return what each of the first features becomes at position 1."""
     torch = import_torch()
-    x = torch.zeros(1, PROBED_WIDTH)
-    x[0, 0] = 1
-    turned = turn(x, torch.tensor([1])).reshape(-1).abs()
-    if tuple(turned.shape) != (PROBED_WIDTH,):
-        raise NotTaken(f"it answers an array of {tuple(x.shape)} with one of {tuple(turned.shape)}")
-    return "half" if turned[PROBED_WIDTH // 2] > turned[1] else "interleaved"
+    turned = []
+    for feature in range(PROBED_WIDTH - 1):
+        x = torch.zeros(1, PROBED_WIDTH)
+        x[0, feature] = 1
+        answer = turn(x, torch.tensor([1]))
+        if tuple(getattr(answer, "shape", ())) != (1, PROBED_WIDTH):
+            raise NotTaken(f"it answers an array of {tuple(x.shape)} with {_describe(answer)}")
+        turned.append(answer[0].detach())
+    return turned
+
+
+def _describe(answer: Any) -> str:
+    return f"one of {tuple(answer.shape)}" if hasattr(answer, "shape") else f"a {type(answer).__name__}"
+
+
+def _find_theta(turned: Any) -> float:
+    """Return the theta of the second pair, whose angle at position 1 is 1 / √θ. 10000 if it was not turned by such an angle."""
+    *_, sine, cosine = sorted(map(float, turned.abs()))
+    angle = math.atan2(sine, cosine)
+    return float(f"{angle**-2:.{DIGITS - 1}e}") if 0 < angle < 1 else DEFAULT_THETA
 
 
 CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(

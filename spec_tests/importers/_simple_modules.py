@@ -10,7 +10,7 @@ from ..specification.aliases import WIDTH_NAMES
 from ._configurations import BIAS_NAMES, EPS_NAMES, find_config, make_config, name_sizes
 from ._feed_forward_modules import bind_feed_forward, bind_swiglu
 from ._imported import NotTaken, find_name, list_parameters
-from ._module_probes import NormProbe, call_module, find_form_of_gate, find_form_of_gelu
+from ._module_probes import NormProbe, call_module, find_factor_of_embedding, find_form_of_gate, find_form_of_gelu
 
 WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
 Bound = tuple[Callable[..., Any], str, dict[str, Any]]
@@ -38,6 +38,8 @@ def _bind_norm(found: Any, count: int) -> Norm:
     make, words, takes_eps = _find_constructor(found)
     module = make(WIDTH, 1e-5)
     sizes = shapes_of(module)
+    if len(sizes) < count:  # a bias that is never trained may be a buffer
+        sizes |= {name: tuple(x.shape) for name, x in module.named_buffers() if x.is_floating_point()}
     if len(sizes) != count or any(shape != (WIDTH,) for shape in sizes.values()):
         raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where {count} of the row's width are needed")
     probe = NormProbe(module, list(sizes))
@@ -144,6 +146,9 @@ def bind_embedding(found: Any) -> Bound:
     if list(sizes.values()) != [(OUTPUTS, INPUTS)]:
         raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where one of (vocab, width) is needed")
     (table,) = sizes
+    factor = find_factor_of_embedding(found(OUTPUTS, INPUTS), table)
+    if factor != 1:
+        raise NotTaken(f"it multiplies its rows by {factor:g}, as a call shows")
 
     def embedding(token_ids: Any, weight: Any) -> Any:
         return call_module(found(*weight.shape), {table: weight}, token_ids)
@@ -227,7 +232,7 @@ def _gate(activation: str) -> Callable[[Any], Bound]:
     return bind_pointwise("gated_activation", {"activation": (activation,), "layout": ("concatenated",), "gate": ("first",)})
 
 
-FEED_FORWARD = ("FeedForward", "FFN", "MLP", "PositionwiseFeedForward", "FeedForwardNetwork")
+FEED_FORWARD = ("FeedForward", "FeedFoward", "FFN", "MLP", "PositionwiseFeedForward", "FeedForwardNetwork")
 CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingProxyType(
     {
         # an operation, and a word where it stands several times: the names of classes, and what binds one

@@ -9,7 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from ..specification.installation import install_line
-from ._imported import Imported, NotTaken
+from ._imported import CannotRun, Imported, NotTaken
 from ._onnx_nodes import NODES, Inputs
 
 KIND = "an ONNX file of one node"
@@ -35,6 +35,8 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     if len(nodes) != 1:
         raise NotTaken(f"its graph has {len(nodes)} nodes ({', '.join(node.op_type for node in nodes[:6])}), where one is taken")
     (node,) = nodes
+    if node.op_type not in NODES:
+        raise NotTaken(f"its node is {node.op_type}; taken are {', '.join(NODES)}")
     attributes = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
     standard = next((x.version for x in model.opset_import if x.domain == node.domain and node.domain in STANDARD), None)
     flattens = node.op_type in ("Softmax", "LogSoftmax") and standard is not None and standard < 13
@@ -50,7 +52,12 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
         x.type.tensor_type.ClearField("shape")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
-    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    try:
+        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        if type(error).__name__ != "NotImplemented":  # its class is in a private module
+            raise
+        raise CannotRun(f"ONNX Runtime {runtime.__version__} has no {node.op_type} of these types on the CPU") from error
     names = [name for name in node.input if name]
     floats = [DTYPES[types[name]] for name in names if types[name] in DTYPES]
     source = SimpleNamespace(__name__=path.stem, __file__=str(path))
@@ -59,8 +66,6 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     def run(*arrays: Any) -> Any:
         return session.run(None, dict(zip(names, arrays, strict=True)))[0]
 
-    if node.op_type not in NODES:
-        raise NotTaken(f"its node is {node.op_type}; taken are {', '.join(NODES)}")
     slots = tuple(place for place, name in enumerate(node.input) if name)
     inputs = Inputs(slots, ranks[names[0]], BOOL in types.values(), flattens)
     operation, function, domain = NODES[node.op_type](run, attributes, inputs)

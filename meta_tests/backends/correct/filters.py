@@ -95,3 +95,25 @@ class SmallestFirst:
         y = np.empty_like(z)
         np.put_along_axis(y, order, _softmax(z), axis=-1)
         return y
+
+
+class RowsThatRefuseNaN:
+    """One row after the other, as a list of tokens that gets shorter, and that is empty if the row holds NaN."""
+
+    framework = "numpy"
+    dtypes = ("float64", "float32")
+    conventions = {"temperature_order": "last", "top_k_ties": "some", "top_p_ties": "some"}
+
+    def sampling_probabilities(self, logits, *, temperature=1.0, top_k=None, top_p=None, min_p=None):
+        y = np.zeros(logits.shape, logits.dtype)
+        for z, row in zip(logits.reshape(-1, logits.shape[-1]), y.reshape(-1, logits.shape[-1]), strict=True):
+            if not z.max() < np.inf:
+                raise ValueError("logits are finite")
+            tokens = np.argsort(-z, kind="stable")[:top_k]
+            p = _softmax(z[tokens])
+            if top_p is not None and top_p < 1:
+                tokens = tokens[np.cumsum(p) - p < top_p]
+            if min_p:
+                tokens = tokens[(z[tokens] >= z[tokens[0]] + np.log(np.asarray(min_p, z.dtype))) | (z[tokens] == z[tokens[0]])]
+            row[tokens] = _softmax(z[tokens] / np.asarray(temperature, z.dtype))
+        return y

@@ -1,4 +1,4 @@
-"""newton_schulz by every usual form, and muon_step in the dtype of its arguments."""
+"""newton_schulz by every usual form, and muon_step in the dtype of its arguments and in bfloat16."""
 
 import torch
 
@@ -93,5 +93,20 @@ class InTheDtype(Orthogonalization):
         y = gradient.lerp(averaged, momentum) if nesterov else averaged
         rows, columns = parameter.shape
         factor = max(1, rows / columns) ** 0.5 if adjust == "original" else 0.2 * max(rows, columns) ** 0.5
-        update = self.newton_schulz(y, **settings)
+        update = self.newton_schulz(y, **settings).to(parameter.dtype)
         return (parameter * (1 - learning_rate * weight_decay)).add(update, alpha=-learning_rate * factor), averaged
+
+
+class InBfloat16(InTheDtype):
+    """As Keller Jordan's code: bfloat16 whatever the arguments are, in which each step of the polynomial is rounded, too."""
+
+    conventions = {"muon_compute": "bfloat16"}
+
+    def newton_schulz(self, x, *, steps=5, coefficients=JORDAN, eps=1e-7):
+        a, b, c = coefficients
+        y = x.bfloat16().mT if x.shape[-2] > x.shape[-1] else x.bfloat16()
+        y = y / (y.norm(dim=(-2, -1), keepdim=True) + eps)
+        for _ in range(steps):
+            gram = y @ y.mT
+            y = a * y + (b * gram + c * gram @ gram) @ y
+        return y.mT if x.shape[-2] > x.shape[-1] else y
