@@ -22,7 +22,7 @@ START, END = "<!-- packages: written by docs/packages.py -->\n", "<!-- end of pa
 LAWS, FACADE, EQUATIONS = "test_*.py", "__init__.py", "reference_numpy"  # the boxes that are no package of spec_tests
 COLUMNS = {  # where a box stands in its row, in widths of a box; arrows between rows must not cross a box
     FACADE: 2.4, "commands": 3.5, "plugin": 4.6,
-    "servers": 1.9, "vectors": 3.0, "campaign": 4.1,
+    "publishing": 0.8, "servers": 1.9, "vectors": 3.0, "campaign": 4.1,
     "running": 4.6,
     LAWS: 1.2, "report": 3.5,
     "operations": 0.0, "helpers": 1.2, "trials": 2.4,

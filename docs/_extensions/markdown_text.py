@@ -7,6 +7,8 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -28,13 +30,20 @@ def make_label(name: str) -> str:
 
 def source_without_docstring(function: Callable[..., Any]) -> str:
     """Return the lines of a function without its docstring and its decorators."""
-    source = textwrap.dedent(inspect.getsource(function))
-    (node,) = ast.parse(source).body
-    assert isinstance(node, ast.FunctionDef)
-    lines, first = source.splitlines(), node.body[0]
+    code = inspect.unwrap(function).__code__
+    lines, functions = _read_functions(code.co_filename)
+    node = functions[code.co_firstlineno]
+    first = node.body[0]
     start = first.end_lineno if ast.get_docstring(node) and first.end_lineno else first.lineno - 1
-    head = lines[node.lineno - 1 : first.lineno - 1]
-    return "\n".join([*head, *lines[start:]])
+    return textwrap.dedent("\n".join([*lines[node.lineno - 1 : first.lineno - 1], *lines[start : node.end_lineno]]))
+
+
+@cache
+def _read_functions(path: str) -> tuple[list[str], dict[int, ast.FunctionDef]]:
+    """Return the lines of a file, and its functions by the first line of each, which is that of a decorator if it has one."""
+    text = Path(path).read_text(encoding="utf-8")
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return text.splitlines(), {min([node.lineno, *(x.lineno for x in node.decorator_list)]): node for node in found}
 
 
 AT_THE_TOP = ("Shapes", "Dtypes")  # sections that a page begins with

@@ -13,8 +13,7 @@ from typing import Any
 from spec_tests.deviations import Deviation, deviations_of
 from spec_tests.specification.registry import gradients, specification
 from spec_tests.trials.collection import invariants
-from spec_tests.trials.invariant import Invariant
-from spec_tests.trials.trial import GENERAL
+from spec_tests.trials.invariant import Invariant, laws_about
 
 MEASURED = Path(__file__).parent.parent / "measured"
 MATRIX = MEASURED / "kill_matrix.json"
@@ -23,19 +22,24 @@ SHARED_FAULTS = "every_operation"  # how the names of the files with faults of e
 Kills = dict[str, list[str]]  # invariant: the deviations that it catches
 
 
-def list_laws(operation: str) -> list[Invariant]:
+@cache
+def list_laws(operation: str) -> tuple[Invariant, ...]:
     """Return the invariants of the operation's own file, then those of every operation."""
-    kind = "gradient" if operation in gradients() else "operation"
-    every = [test.invariant for test in invariants()]
-    general = [law for law in every if law.operations[0] == kind and law.applies_to(operation)]
-    return [law for law in every if law.module == operation and law.operations[0] not in GENERAL] + general
+    laws = laws_about(operation, (test.invariant for test in invariants()))
+    return tuple(sorted(laws, key=lambda law: law.is_general))
 
 
-def split_deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
+def list_general_laws(module: str) -> list[Invariant]:
+    """Return the invariants of every operation, or of every gradient, that stand in a file."""
+    return [law for test in invariants() if (law := test.invariant).is_general and law.module == module]
+
+
+@cache
+def split_deviations(operation: str) -> tuple[tuple[Deviation, ...], tuple[Deviation, ...]]:
     """Return the operation's own deviations, and the faults that it shares with every operation."""
     found = deviations_of(operation)
-    shared = [bug for bug in found if bug.function.__module__.rpartition(".")[2].startswith(SHARED_FAULTS)]
-    return [bug for bug in found if bug not in shared], shared
+    shared = tuple(bug for bug in found if bug.function.__module__.rpartition(".")[2].startswith(SHARED_FAULTS))
+    return tuple(bug for bug in found if bug not in shared), shared
 
 
 def find_most_reported(operation: str) -> Deviation | None:

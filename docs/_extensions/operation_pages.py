@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,20 @@ from markdown_text import (
 from operation_facts import (
     find_most_reported,
     first_sentence,
+    list_general_laws,
     list_kills,
     list_laws,
     read_reached,
     split_deviations,
 )
-from operation_sections import format_command, format_deviation, format_faults, format_law, link_to_law
+from operation_sections import (
+    format_command,
+    format_deviation,
+    format_faults,
+    format_general_law,
+    format_law,
+    link_to_law,
+)
 from proofs import read_equation
 
 from spec_tests.deviations import Deviation
@@ -42,6 +50,7 @@ from spec_tests.trials.invariant import KINDS as CLAIMS
 
 FOLDER = Path(__file__).parent.parent / "operations"
 JUDGED = CLAIMS | {"B": "bound"}  # the words of a narrow column
+SHARED = {"every_operation": operations, "every_gradient": gradients}  # the pages of the laws that many have, and who has them
 
 
 def format_page(operation: str) -> str:
@@ -56,11 +65,7 @@ def _format_lines(operation: str) -> Iterator[str]:
     yield from _format_law_table(operation)
     yield from _format_code(operation)
     yield from _format_bound(operation)
-    yield from ("## Why the laws hold", "")
-    laws, caught = list_laws(operation), list_kills(operation)
-    yield from (fold(f"all {len(laws)} laws: the proof, the source, the bugs that each catches"), "")
-    for law in laws:
-        yield from format_law(law, operation, caught.get(law.id_for(operation), []))
+    yield from _format_proofs(operation)
     if special:
         yield from ("## What goes wrong", "", f"The catalogue has {_count(special, 'bug')} of this operation.", "")
         yield from ("Each is a backend, which `--backend=deviation:NAME` runs, and names the laws that must catch it.", "")
@@ -70,6 +75,19 @@ def _format_lines(operation: str) -> Iterator[str]:
         yield from format_deviation(deviation, operation)
     if shared:
         yield from format_faults(shared, operation)
+
+
+def _format_proofs(operation: str) -> Iterator[str]:
+    caught, laws = list_kills(operation), list_laws(operation)
+    own = [law for law in laws if not law.is_general]
+    shared = "every_gradient" if specification(operation).is_gradient else "every_operation"
+    yield from ("## Why the laws hold", "")
+    shared_laws = f"[laws of {shared.replace('_', ' ')}]({shared}.md)"
+    yield from (f"{len(laws) - len(own)} of the {len(laws)} laws are {shared_laws}.", "")
+    if own:
+        yield from (fold(f"the {_count(own, 'law')} of {operation} alone: the proof, the source, the bugs that each catches"), "")
+    for law in own:
+        yield from format_law(law, operation, caught.get(law.id_for(operation), []))
 
 
 # --- the top of the page ----------------------------------------------------------------------------------------------
@@ -114,7 +132,7 @@ def _format_law_table(operation: str) -> Iterator[str]:
     for law in laws:
         name = law.id_for(operation)
         judged = JUDGED[law.kind] + ", level" * bool(law.level)
-        yield f"| {link_to_law(name)} | {join_lines(law.statement)} | {judged} | {len(caught.get(name, ()))} |"
+        yield f"| {link_to_law(law)} | {join_lines(law.statement)} | {judged} | {len(caught.get(name, ()))} |"
     yield from ("", *(f"{word}.  " for word in words), "")
 
 
@@ -143,7 +161,7 @@ def _describe_deviating(backend: str, operation: str, broken: dict[str, list[str
     return f"`{backend}` in {', '.join(dtypes)}"
 
 
-def _format_most_reported(bug: Deviation | None, special: list[Deviation]) -> Iterator[str]:
+def _format_most_reported(bug: Deviation | None, special: Sequence[Deviation]) -> Iterator[str]:
     yield from ("## The most common bug", "")
     if bug is None:
         yield from ("The catalogue knows no public thread about a bug of this operation.", "")
@@ -192,19 +210,30 @@ def format_index() -> str:
         "What each computes, what must hold of it, and what goes wrong with it: written from what the tests run.",
         "",
     ]
-    for title, names in (("Operations", operations()), ("Gradients", gradients())):
-        lines += [f"## {title}", "", "| | | laws | deviations |", "|---|---|---|---|"]
-        for name in names:
+    for title, (module, names) in zip(("Operations", "Gradients"), SHARED.items(), strict=True):
+        laws = f"{_count(list_general_laws(module), 'law')}]({module}.md)"
+        lines += [f"## {title}", "", f"[{laws} hold of many of them.", "", "| | | laws | deviations |", "|---|---|---|---|"]
+        for name in names():
             counts = f"{len(list_laws(name))} | {sum(map(len, split_deviations(name)))}"
             lines.append(f"| [`{name}`]({name}.md) | {escape_markdown(first_sentence(name))} | {counts} |")
-        lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
+        lines += ["", "```{toctree}", ":hidden:", "", module, *names(), "```", ""]
     return "\n".join(lines)
+
+
+def format_general_page(module: str) -> str:
+    """Return the page with the laws of every operation, or with those of every gradient."""
+    title = f"The laws of {module.replace('_', ' ')}"
+    lines = ["---", "tocdepth: 2", "---", "", f"# {title}", "", "## Why they hold", ""]
+    for law in list_general_laws(module):
+        lines += format_general_law(law, SHARED[module]())
+    return "\n".join(lines) + "\n"
 
 
 def write_pages(*_: Any) -> None:
     """Write the pages whose text has changed, so that Sphinx reads only these again, and delete pages without an operation."""
     FOLDER.mkdir(exist_ok=True)
     pages = {"index": format_index(), **{name: format_page(name) for name in (*operations(), *gradients())}}
+    pages |= {name: format_general_page(name) for name in SHARED}
     for path in FOLDER.glob("*.md"):
         if path.stem not in pages:
             path.unlink()
