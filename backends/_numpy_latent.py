@@ -62,7 +62,8 @@ def sparse_attention(q, k, v, indices, sinks=None, *, scale=None, block_size=1):
     blocks = np.repeat(indices, block_size, axis=-1)
     places = blocks * block_size + np.tile(np.arange(block_size), indices.shape[-1])
     is_key = (blocks >= 0) & (places <= np.arange(n)[:, None] + m - n)
-    places, is_key = np.where(is_key, places, 0)[..., None, :, :], is_key[..., None, :, :]
+    places = np.where(is_key, places, 0)
+    places, is_key = (np.repeat(x, group, -3) if x.ndim == q.ndim else x[..., None, :, :] for x in (places, is_key))
     taken = (np.take_along_axis(np.repeat(x, group, axis=-3)[..., None, :, :], places[..., None], axis=-2) for x in (k, v))
     keys, values = (np.where(is_key[..., None], x, 0) for x in taken)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)

@@ -50,7 +50,8 @@ def sparse_attention(q, k, v, indices, sinks=None, *, scale=None, block_size=1):
     listed.scatter_(-1, indices.long().masked_fill(indices < 0, blocks), True)  # the last place is that of -1
     seen = listed[..., :blocks].repeat_interleave(block_size, dim=-1)[..., :m]
     position = torch.arange(n, device=q.device)[:, None] + m - n
-    seen = (seen & (torch.arange(m, device=q.device) <= position))[..., None, :, :]
+    seen = seen & (torch.arange(m, device=q.device) <= position)
+    seen = seen.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3) if seen.ndim == q.ndim else seen[..., None, :, :]
     out, lse = attend(q, k, v, seen, sinks, scale, None)
     return out.to(q.dtype), lse
 

@@ -9,7 +9,7 @@ from importlib.metadata import version as version_of
 
 import torch
 
-from ._flat_batch import flat, shared, tokens_first
+from ._flat_batch import flat, shared
 
 with warnings.catch_warnings(action="ignore"):  # it says that there is no GPU
     from fla.ops.delta_rule.naive import delta_rule_recurrence
@@ -24,7 +24,7 @@ framework = "torch"
 device = "cpu"
 version = f"fla-core {version_of('fla-core')}, torch {torch.__version__}"
 dtypes = ("float32", "bfloat16", "float16")
-conventions = {"cache_update": "returned"}
+conventions = {"cache_update": "returned", "token_axis": "before heads"}
 domain = {
     "linear_attention": {"n": range(1, 4097), "empty": False},
     "linear_attention_gate": {"n": range(1, 4097), "empty": False},
@@ -32,21 +32,26 @@ domain = {
 
 
 def linear_attention(q, k, v, g=None, beta=None, state=None, *, scale=None):
-    (h, n, _), by_head = v.shape[-3:], g is not None and g.shape[-1] == 1
+    n, h, _ = v.shape[-3:]
     rows = [shared(flat(x, 3), h) for x in (q, k)] + [flat(v, 3)]
     given = {"initial_state": flat(state, 3), "output_final_state": True}
     if g is None and beta is not None:
-        if scale is not None:
-            raise NotImplementedError("its delta rule has no scale")
-        out, after = delta_rule_recurrence(*rows, flat(beta, 2), **given)
+        out, after = _delta_rule(*rows, flat(beta, 2), scale, given)
     else:
-        out, after = _with_tokens_first(*rows, flat(g, 3), flat(beta, 2), by_head, scale, n, given)
-        out = out.transpose(1, 2)
-    return out.to(q.dtype).reshape(v.shape), after.reshape(*v.shape[:-2], *after.shape[-2:])
+        out, after = _decayed(*rows, flat(g, 3), flat(beta, 2), scale, n, given)
+    return out.to(q.dtype).reshape(v.shape), after.reshape(*v.shape[:-3], *after.shape[-3:])
 
 
-def _with_tokens_first(q, k, v, g, beta, by_head, scale, n, given):
-    q, k, v, g, beta = (tokens_first(x) for x in (q, k, v, g, beta))
+def _delta_rule(q, k, v, beta, scale, given):
+    """The one function that has heads before tokens."""
+    if scale is not None:
+        raise NotImplementedError("its delta rule has no scale")
+    out, after = delta_rule_recurrence(*(x.transpose(1, 2) for x in (q, k, v, beta)), **given)
+    return out.transpose(1, 2), after
+
+
+def _decayed(q, k, v, g, beta, scale, n, given):
+    by_head = g is not None and g.shape[-1] == 1
     g = g[..., 0] if by_head else g
     if g is None:
         return naive_recurrent_linear_attn(q, k, v, scale=scale, **given)
@@ -66,9 +71,7 @@ def _with_tokens_first(q, k, v, g, beta, by_head, scale, n, given):
 
 
 def linear_attention_gate(x, a_log, dt_bias=None, *, lower_bound=None):
-    rows = tokens_first(flat(x, 3))
+    rows = flat(x, 3)
     if lower_bound is None:
-        g = naive_kda_gate(rows, a_log, dt_bias)
-    else:
-        g = naive_kda_lowerbound_gate(rows, a_log, dt_bias, lower_bound)
-    return g.transpose(1, 2).reshape(x.shape)
+        return naive_kda_gate(rows, a_log, dt_bias).reshape(x.shape)
+    return naive_kda_lowerbound_gate(rows, a_log, dt_bias, lower_bound).reshape(x.shape)

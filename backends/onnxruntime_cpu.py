@@ -23,6 +23,7 @@ conventions = {
     "all_ignored": "nan",
     "int8_range": "-128",
     "stored_zero_point": "value",
+    "state_dtype": "given",
 }
 
 EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "int8", "uint8")

@@ -36,6 +36,7 @@ conventions = {
     "global_scale": "multiplier",
     "int8_range": "-128",
     "l2_epsilon": "inside",
+    "muon_compute": "argument",
     "muon_momentum": "average",
     "muon_norm": "plus",
     "stored_zero_point": "value",

@@ -13,13 +13,13 @@ conventions = {
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
+    "muon_compute": "bfloat16",  # whatever the dtype of the parameter is
     "muon_momentum": "average",
     "muon_norm": "floor",
 }
 domain = {
     "gated_activation": {"activation": ("sigmoid",), "gate": ("second",)},  # F.glu alone has both halves in one array
     "scaled_matmul": SCALED_MM,
-    "muon_step": {"dtype": ("bfloat16",)},  # torch.optim.Muon orthogonalizes in bfloat16, whatever the dtype is
 }
 
 

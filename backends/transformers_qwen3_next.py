@@ -9,13 +9,13 @@ import torch
 import transformers
 from transformers.models.qwen3_next import modeling_qwen3_next as qwen
 
-from ._flat_batch import flat, tokens_first
+from ._flat_batch import flat
 
 framework = "torch"
 device = "cpu"
 version = f"transformers {transformers.__version__}, torch {torch.__version__}"
 dtypes = ("float32", "bfloat16", "float16")
-conventions = {"cache_update": "returned", "l2_epsilon": "inside"}
+conventions = {"cache_update": "returned", "l2_epsilon": "inside", "token_axis": "before heads"}
 domain = {
     "l2_norm": {"dtype": ("float32",)},  # called in float32 alone
     "linear_attention": {"g": "required", "beta": "required", "d_g": (1,), "n": range(1, 4097), "empty": False},
@@ -24,11 +24,10 @@ domain = {
 
 
 def linear_attention(q, k, v, g, beta, state=None, *, qk_l2norm=False):
-    rule = qwen.torch_recurrent_gated_delta_rule if q.shape[-2] == 1 else qwen.torch_chunk_gated_delta_rule
-    arrays = (tokens_first(flat(x, 3)) for x in (q, k, v))
-    g, beta = tokens_first(flat(g[..., 0], 2)), tokens_first(flat(beta, 2))
-    out, after = rule(*arrays, g, beta, initial_state=flat(state, 3), output_final_state=True, use_qk_l2norm_in_kernel=qk_l2norm)
-    return tokens_first(out).reshape(v.shape), after.reshape(*v.shape[:-2], *after.shape[-2:])
+    rule = qwen.torch_recurrent_gated_delta_rule if q.shape[-3] == 1 else qwen.torch_chunk_gated_delta_rule
+    arrays, given = (flat(x, 3) for x in (q, k, v)), {"initial_state": flat(state, 3), "output_final_state": True}
+    out, after = rule(*arrays, flat(g[..., 0], 2), flat(beta, 2), use_qk_l2norm_in_kernel=qk_l2norm, **given)
+    return out.reshape(v.shape), after.reshape(*v.shape[:-3], *after.shape[-3:])
 
 
 def causal_conv1d(x, weight, bias=None, state=None, *, activation=None):

@@ -35,10 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    from .running.spellings import leave_out_conftests, take_spellings
+    from .running.spellings import explain_conftests, leave_out_conftests, take_spellings
 
     leave_out_conftests(early_config, args)
-    yield
+    with explain_conftests(early_config, args):
+        yield
     take_spellings(early_config, parser, args)
 
 

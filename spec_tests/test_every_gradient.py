@@ -89,7 +89,7 @@ def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
     for name in call.keywords["wrt"]:
         if found.get(name) is None:
             continue  # no result that has a cotangent depends on it
-        dtype, expected = framework.dtype_of(found[name]), gradient.argument_format(name).name
+        dtype, expected = framework.dtype_of(found[name]), gradient.argument_format(name, call.keywords).name
         assert_true(dtype == expected, f"the gradient of {name} is {dtype}", expected=expected)
         assert_true(framework.on_device(found[name]), f"the gradient of {name} is on {framework.device_of(found[name])}")
 
@@ -251,7 +251,7 @@ def answer_in_state(gradient: Gradient, call: Call, state: str) -> np.ndarray:
     found = gradient.by_name(native)
     for name in call.keywords["wrt"]:
         assert_true(found.get(name) is not None, f"there is no gradient of {name}")
-        dtype, expected = gradient.backend.framework.dtype_of(found[name]), gradient.argument_format(name).name
+        dtype, expected = gradient.backend.framework.dtype_of(found[name]), gradient.argument_format(name, call.keywords).name
         assert_true(dtype == expected, f"the gradient of {name} is {dtype}", expected=expected)
     return gradient.values(call, native)
 

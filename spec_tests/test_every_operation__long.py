@@ -93,7 +93,8 @@ class _Stacked:
 
     def __init__(self, operation: Operation, call: Call):
         self.operation, self.call = operation, call
-        self.shapes = {part.name: part.shape for part in call.parts} if call.parts else {"": call.value.shape}
+        shapes = {part.name: part.shape for part in call.parts} if call.parts else {"": call.value.shape}
+        self.shapes = {name: operation.result_order.exchange_places(name, shape) for name, shape in shapes.items()}
         batch = batch_shape(call)
         self.names = {n for n, shape in self.shapes.items() if not call.parts or _has_first_axis(call, n, shape, batch)}
         self.largest = max((math.prod(self.shapes[name]) for name in self.names), default=0)

@@ -19,7 +19,7 @@ from .operations.linear_attention import (
     draw_call,
     draw_options,
     draw_packed,
-    wide,
+    held_state,
 )
 from .trials.invariant import invariant
 
@@ -98,7 +98,7 @@ def test_empty_members(linear_attention: Operation, draw: Draw) -> None:
     given, keywords = draw_packed(draw)
     ends = np.asarray(given.cu_seqlens)
     at = draw.integer(0, len(ends) - 1)
-    states = wide(draw, draw.rng.standard_normal((len(ends), given.v.shape[-3], given.k.shape[-1], given.v.shape[-1])))
+    states = held_state(draw, draw.rng.standard_normal((len(ends), given.v.shape[-3], given.k.shape[-1], given.v.shape[-1])))
     given = given._replace(state=states, cu_seqlens=np.concatenate([ends[: at + 1], ends[at:]]))
     assert_identical(linear_attention(*given, **keywords).parts["state"][at], states[at])
 

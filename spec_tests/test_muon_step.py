@@ -75,3 +75,9 @@ def test_muon_norm(muon_step: Operation, draw: Draw) -> None:
 def test_muon_momentum(muon_step: Operation, draw: Draw) -> None:
     """The momentum is an average of gradients, or their sum, always the same."""
     assert_convention(muon_step, draw, "muon_momentum")
+
+
+@invariant("B")
+def test_muon_compute(muon_step: Operation, draw: Draw) -> None:
+    """Newton-Schulz is computed in the dtype of its argument, or in bfloat16, and not in fewer bits."""
+    assert_convention(muon_step, draw, "muon_compute")

@@ -67,3 +67,9 @@ def test_odd(newton_schulz: Operation, draw: Draw) -> None:
 def test_muon_norm(newton_schulz: Operation, draw: Draw) -> None:
     """eps is added to the norm, or is its floor, always the same."""
     assert_convention(newton_schulz, draw, "muon_norm")
+
+
+@invariant("B")
+def test_muon_compute(newton_schulz: Operation, draw: Draw) -> None:
+    """Newton-Schulz is computed in the dtype of its argument, or in bfloat16, and not in fewer bits."""
+    assert_convention(newton_schulz, draw, "muon_compute")

@@ -1,5 +1,6 @@
 """What must hold of sample. Its laws are statistical: one takes 65,536 draws, and alarms on right code less than once in 10¹²."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_true
 from .helpers.drawn_counts import assert_counts, assert_pairs, assert_shares, assert_sums, count_tokens, rounding_of_sums
+from .helpers.drawn_instead import other_draws_named
 from .inputs.draw import Draw, within_domain
 from .operations.sample import draw_seed
 from .operations.verify_draft import draw_probabilities
@@ -66,6 +68,20 @@ def take(sample: Operation, p: np.ndarray, n: int, seed: dict[str, Any]) -> np.n
     return np.asarray(tokens).reshape(rows, n)
 
 
+def judge_draws(draw: Draw, sample: Operation, judge: Callable[[np.ndarray, np.ndarray, dict[str, Any]], None]) -> None:
+    """Judge 65,536 draws from one distribution of each vocabulary, given their tokens, the probabilities and the facts."""
+    seed = draw_seed(draw)
+    distributions = [draw_distribution(draw, vocab) for vocab in draw_vocabularies(draw)]
+
+    def list_counts() -> list[tuple[np.ndarray, np.ndarray]]:
+        few = [p for p in distributions if p.size <= LONGEST_OF_PAIRS]
+        return [(exact(p), count_tokens(take(sample, p[None], DRAWS, seed), p.size)) for p in few]
+
+    with other_draws_named(list_counts):
+        for p in distributions:
+            judge(take(sample, p[None], DRAWS, seed), exact(p), facts_of(p, seed))
+
+
 def facts_of(p: np.ndarray, seed: dict[str, Any]) -> dict[str, Any]:
     """Return what a failure says of the distribution and of the seed."""
     shown = ", ".join(f"{x:.4g}" for x in p[:8])
@@ -75,21 +91,14 @@ def facts_of(p: np.ndarray, seed: dict[str, Any]) -> dict[str, Any]:
 @invariant("S", source=CHERNOFF, cost=2)
 def test_each_token_has_its_probability(sample: Operation, draw: Draw) -> None:
     """Of 65,536 draws from a row each token has its share, by Chernoff's bound."""
-    seed = draw_seed(draw)
-    for vocab in draw_vocabularies(draw):
-        p = draw_distribution(draw, vocab)
-        assert_shares(take(sample, p[None], DRAWS, seed), exact(p), facts_of(p, seed))
+    judge_draws(draw, sample, assert_shares)
 
 
 @invariant("S", source=MASSART, cost=2)
 def test_sums_of_probabilities(sample: Operation, draw: Draw) -> None:
     """Of 65,536 draws from a row the first tokens together have the sum of their probabilities, by the bound of Dvoretzky,
     Kiefer and Wolfowitz."""
-    seed = draw_seed(draw)
-    for vocab in draw_vocabularies(draw):
-        p = draw_distribution(draw, vocab)
-        counts = count_tokens(take(sample, p[None], DRAWS, seed), vocab)
-        assert_sums(counts, exact(p), DRAWS, facts_of(p, seed))
+    judge_draws(draw, sample, lambda tokens, p, facts: assert_sums(count_tokens(tokens, p.size), p, DRAWS, facts))
 
 
 @invariant("S", source=CHERNOFF, cost=2)

@@ -5,18 +5,31 @@ from typing import Any
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_unmoved
+from .helpers.assertions import assert_conforms, assert_equal, assert_unmoved
 from .helpers.attention_equation import repeat_shared_heads
 from .helpers.attention_inputs import largest_safe_key
 from .helpers.attention_states import assert_states_equal
 from .helpers.cache_laws import other_slots
 from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted
+from .helpers.optional import answer_optional
 from .inputs.draw import Draw, within_domain
-from .operations.sparse_attention import OPTIONAL, draw_arrays, draw_chosen, draw_full_lists, draw_inputs, draw_options, in_rows
+from .operations.sparse_attention import (
+    OPTIONAL,
+    draw_arrays,
+    draw_chosen,
+    draw_full_lists,
+    draw_indices,
+    draw_inputs,
+    draw_lists_of_key_heads,
+    draw_options,
+    draw_several_key_heads,
+    in_rows,
+)
 from .trials.invariant import invariant
 
 SOURCE = "DeepSeek-V3.2, section 2.1"
+OWN_LISTS = "it takes no list for each key head"
 BLOCKS = "Yuan et al. 2025, arXiv:2502.11089, section 3.3.2"
 
 
@@ -83,6 +96,50 @@ def test_blocks_are_lists_of_keys(sparse_attention: Operation, draw: Draw) -> No
     keys = in_rows(draw, listed(blocks, n, m, size.get("block_size", 1)), draw.size("t", (m,)))
     within_domain(draw, block_size=1)
     assert_states_equal(sparse_attention(q, k, v, blocks, **size, **keywords), sparse_attention(q, k, v, keys, **keywords))
+
+
+@invariant("B", source=BLOCKS)
+def test_lists_of_key_heads(sparse_attention: Operation, draw: Draw) -> None:
+    """With a list for each key head, its query heads are those of a call of them alone with this list."""
+    (q, k, v), keywords = draw_several_key_heads(draw, *accepted(sparse_attention, "scale", "block_size"))
+    h, h_kv = q.shape[-3], k.shape[-3]
+    lists = draw_lists_of_key_heads(draw, q, k, keywords.get("block_size", 1))
+    within_domain(draw, h=h // h_kv, h_kv=1)
+    joint = answer_optional(sparse_attention, sparse_attention.call(q, k, v, lists, **keywords), OWN_LISTS)
+    assert_conforms(joint)
+    for head in range(h_kv):
+        own, read = slice(head, head + 1), slice(head * (h // h_kv), (head + 1) * (h // h_kv))
+        arrays = q[..., read, :, :], k[..., own, :, :], v[..., own, :, :]
+        alone = sparse_attention(*arrays, lists[..., head, :, :], **keywords)
+        assert_states_equal((joint.parts["out"][..., read, :, :], joint.parts["lse"][..., read, :]), alone)
+
+
+@invariant("E", source=BLOCKS)
+def test_equal_lists(sparse_attention: Operation, draw: Draw) -> None:
+    """Equal lists for all key heads are one list."""
+    (q, k, v), keywords = draw_several_key_heads(draw, *accepted(sparse_attention, "scale", "block_size"))
+    one = draw_indices(draw, q, k, keywords.get("block_size", 1))
+    lists = np.repeat(one[..., None, :, :], k.shape[-3], axis=-3)
+    joint = answer_optional(sparse_attention, sparse_attention.call(q, k, v, lists, **keywords), OWN_LISTS)
+    assert_states_equal(joint, sparse_attention(q, k, v, one, **keywords))
+
+
+@invariant("E", source=BLOCKS)
+def test_list_of_another_key_head(sparse_attention: Operation, draw: Draw) -> None:
+    """Another list of one key head changes nothing of the heads that read another key head."""
+    (q, k, v), keywords = draw_several_key_heads(draw, *accepted(sparse_attention, "scale", "block_size"))
+    size, h_kv = keywords.get("block_size", 1), k.shape[-3]
+    lists, changed = draw_lists_of_key_heads(draw, q, k, size), draw.integer(0, h_kv - 1)
+    other = lists.copy()
+    other[..., changed, :, :] = draw.rng.permuted(lists[..., changed, :, :], axis=-1)
+    other[..., changed, :, :] = np.where(draw.rng.random(other[..., changed, :, :].shape) < 0.5, -1, other[..., changed, :, :])
+    empty = np.all(other == -1, axis=-1, keepdims=True)
+    other = np.where(empty & (np.arange(other.shape[-1]) == 0), 0, other)
+    kept = np.repeat(np.arange(h_kv) != changed, q.shape[-3] // h_kv)
+    before = answer_optional(sparse_attention, sparse_attention.call(q, k, v, lists, **keywords), OWN_LISTS)
+    after = sparse_attention(q, k, v, other, **keywords)
+    assert_unmoved(after.parts["out"][..., kept, :, :], before.parts["out"][..., kept, :, :])
+    assert_unmoved(after.parts["lse"][..., kept, :], before.parts["lse"][..., kept, :])
 
 
 @invariant("B", source=SOURCE)

@@ -120,6 +120,7 @@ def test_a_figure_of_other_sources_is_stale(
     assert f"{fresh.name}: of " in capsys.readouterr().out
 
 
+@pytest.mark.rotating
 def test_words_alone_make_no_figure_stale(fresh: Figures, change_source: Callable[[str, str, str], None]) -> None:
     change_source(LAW, '"""', '"""In other words: ')
     assert list(provenance.list_stale()) == []
@@ -134,6 +135,7 @@ def test_a_figure_that_needs_a_device_does_not_fail_the_check(monkeypatch: pytes
     assert "(needs a CUDA device)" in command.describe_stale(cuda, of_before)
 
 
+@pytest.mark.rotating
 def test_a_file_that_was_changed_by_hand_is_not_recorded(fresh: Figures, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = provenance.read_record()[fresh.name]
     provenance.write_record({fresh.name: replace(recorded, content="another")})

@@ -24,6 +24,7 @@ def split_results(call: Call) -> dict[str, np.ndarray]:
     return call.parts.split(call.value) if call.parts else {"": call.value}
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("name", [name for name in operations() if EMPTY_LAW.applies_to(name)])
 def test_every_call_can_be_made_on_a_batch(name: str) -> None:
     operation = Operation(specification(name), backend("numpy-cpu"), "float32", "fused")

@@ -93,6 +93,7 @@ def find_scale(numbers: list[Fraction], dtype: str, kind: str, rule: str) -> Fra
     return max(p for p in powers if p <= size) / 2**f.emax
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize("block", BLOCKS[1:4])
 @pytest.mark.parametrize("dtype", [name for name in ELEMENT_FORMATS if NARROW_FORMATS[name].is_signed])
 @pytest.mark.parametrize("kind", ["float32", "rceil", "floor", "even", "float8_e4m3fn"])

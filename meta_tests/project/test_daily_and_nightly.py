@@ -44,6 +44,11 @@ def test_alone(number):
 def test_of_a_group(number):
     pass
 
+@pytest.mark.rotating(one_in=3)
+@pytest.mark.parametrize("number", range(150))
+def test_more_often(number):
+    pass
+
 def test_always():
     pass
 """
@@ -153,9 +158,10 @@ def test_one_in_ten_of_the_rotating_tests_runs_daily(workers: tuple[str, ...], t
     daily, nightly = run_own(tmp_path, *workers, "-m", "not nightly", "-rA"), run_own(tmp_path, *workers)
     ran = [line for line in daily.stdout.splitlines() if line.startswith("PASSED")]
     assert 4 < len([line for line in ran if "test_alone" in line]) < 30
+    assert 30 < len([line for line in ran if "test_more_often" in line]) < 75
     assert len([line for line in ran if "test_of_a_group" in line]) in (0, 9)
     assert len([line for line in ran if "test_always" in line]) == 1
-    assert "160 passed" in nightly.stdout
+    assert "310 passed" in nightly.stdout
 
 
 def test_what_kills_a_mutation_runs_daily(request: pytest.FixtureRequest) -> None:

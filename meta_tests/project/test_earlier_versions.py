@@ -59,7 +59,7 @@ def test_a_campaign_goes_on(kept: Path) -> None:
 def test_test_vectors_are_checked_by_today_s_checker(kept: Path) -> None:
     checker = (ROOT / "examples" / "vectors" / "check.py").read_text()
     (kept / "check.py").write_text(checker)
-    (kept / "wrong.py").write_text(checker.replace("return [v / sum(e) for v in e]", "return e"))
+    (kept / "wrong.py").write_text(checker.replace("return [v / total for v in e]", "return e"))
     right, wrong = (python(kept, name, "vectors/softmax.safetensors") for name in ("check.py", "wrong.py"))
     assert (right.returncode, wrong.returncode) == (0, 1), right.stdout + wrong.stdout
 

@@ -39,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"wheel": wheel, "sdist": sdist, "site": folder / "site", "copy": folder / "copy"}
 
 
-SUFFIXES = (".py", ".typed", ".json", ".html", ".css", ".js", ".md")  # of files that ship, besides templates in other languages
+SUFFIXES = (".py", ".typed", ".json", ".html", ".css", ".js", ".md", ".svg")  # besides templates in other languages
 
 
 @pytest.mark.rotating

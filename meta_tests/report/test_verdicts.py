@@ -197,6 +197,19 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
         assert "  nothing wrong found at smoke effort: relu" in format_closing([verdict()])
 
 
+def test_one_example_that_was_not_answered_does_not_show_that_too_little_is() -> None:
+    """As smoke effort draws it in one dtype."""
+
+    def of_glu(dtype: str, drawn: int) -> RecordedVerdict:
+        return verdict("glu.reference", dtype, drawn=drawn, answered=0, examples=0, worst=None, median=None)
+
+    with using_effort("smoke"):
+        one, two = (format_closing([verdict("glu.reference"), of_glu("float16", drawn)]) for drawn in (1, 2))
+    assert "  nothing wrong found at smoke effort: glu" in one
+    assert "  answered too little to conform: glu" in two
+    assert describe_shortfalls([verdict("glu.reference"), of_glu("float16", 1)]) == []
+
+
 def test_a_verdict_with_known_failures_alone_does_not_say_that_nothing_is_wrong() -> None:
     with using_effort("default"):
         first, *_ = format_closing([verdict(), failed("tanh.reference", known="failing")])

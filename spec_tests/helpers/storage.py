@@ -41,12 +41,13 @@ def lay_out_some(operation: Operation, call: Call, layout: str, which: str) -> t
 
 def pairs_of_one_shape(operation: Operation, call: Call) -> list[tuple[int, int]]:
     """Return the places of any two floating arguments that have the same shape and the same dtype."""
-    arrays, names = call.arguments, operation.spec.positional
+    arrays, names, axes = call.arguments, operation.spec.positional, operation.argument_order.axes
     return [
         (i, j)
         for i, j in combinations(range(len(arrays)), 2)
         if is_floating(arrays[i]) and is_floating(arrays[j]) and np.shape(arrays[i]) == np.shape(arrays[j]) and np.ndim(arrays[i])
         if operation.argument_format(names[i], call.keywords) == operation.argument_format(names[j], call.keywords)
+        if axes.get(names[i]) == axes.get(names[j])
         if not {names[i], names[j]} & {*operation.spec.declaration.updates, *operation.spec.declaration.positive}
     ]
 

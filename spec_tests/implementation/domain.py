@@ -44,6 +44,7 @@ SCALES = ("k_scale", "v_scale")  # of a cache of numbers in few bits
 INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "block_table", "indices"})
 
 REQUIRED = "required"  # of an optional array: every call must have it
+ABSENT = (None,)  # of an optional array, or of a keyword whose default is None: no call has it
 INDEX_DTYPES = ("int32", "int64")
 
 POSITIONS = ("arbitrary", "offset", "consecutive")
@@ -56,12 +57,22 @@ def broadcasts(spec: Specification, name: str) -> bool:
     return name in _BROADCASTING and not (name == "bias" and "scale" in spec.core)
 
 
-def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:
-    """Return the domain with one name for each dimension: that of the dimension, if a keyword has the same size."""
-    known = dimensions(spec)
+def canonical(spec: Specification, stated: dict[str, Any], left_out: frozenset[str] | None = None) -> dict[str, Any]:
+    """Return the domain with one name for each dimension: that of the dimension, if a keyword has the same size.
+
+    What no call has is left out of it: see `list_left_out`, which says so if `left_out` is not given.
+    """
+    known, left_out = dimensions(spec), list_left_out(spec, stated) if left_out is None else left_out
+    stated = {name: allowed for name, allowed in stated.items() if name not in left_out}
     if "max_position" in stated and "n" in known:  # the positions 0, 1, 2, … are those of a call without others
         stated = {"n": range(stated["max_position"] + 2), **stated}
     return {HEAD_DIMENSIONS[name] if HEAD_DIMENSIONS.get(name) in known else name: allowed for name, allowed in stated.items()}
+
+
+def list_left_out(spec: Specification, stated: dict[str, Any]) -> frozenset[str]:
+    """Return the optional arrays, and the keywords whose default is None, that no call inside the domain has."""
+    optional = [name for name, parameter in spec.parameters.items() if parameter.default is None]
+    return frozenset(name for name in optional if is_absent(stated.get(name)))
 
 
 def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
@@ -102,6 +113,8 @@ def _optional_arrays(spec: Specification) -> set[str]:
 
 def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str, Any]) -> str:
     """Return what is wrong with one restriction, or ""."""
+    if name in _optional_arrays(spec) and is_absent(allowed):
+        return ""
     if name in FLAGS:
         return "" if isinstance(allowed, bool) else "it is True or False"
     if name == "positions":
@@ -111,7 +124,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
     if name == "index_dtype":
         return "" if allowed in INDEX_DTYPES else f"it is one of {', '.join(INDEX_DTYPES)}"
     if name in _optional_arrays(spec) and name not in NOT_DIMENSIONS:
-        return "" if allowed == REQUIRED else f"an array that every call must have is {REQUIRED!r}"
+        advice = f"an array that every call must have is {REQUIRED!r}, and one that no call has is (None,)"
+        return "" if allowed == REQUIRED else advice
     if isinstance(allowed, str) and name in dimensions(spec):
         others = sorted(dimensions(spec) - {name})
         return "" if set(allowed.split()) <= set(others) else f"a string names another dimension: {', '.join(others) or 'none'}"
@@ -127,7 +141,21 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "its batch has 1 dimension in every call"
     if name == "dtype" and name not in spec.parameters and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
         return f"{unknown[0]!r} is none of {', '.join(DTYPES)}"
-    return ""
+    return _find_unknown_value(spec, name, allowed)
+
+
+def is_absent(allowed: Any) -> bool:
+    """Whether a restriction of an optional array, or of a keyword, says that no call has it."""
+    return isinstance(allowed, list | tuple) and tuple(allowed) == ABSENT
+
+
+def _find_unknown_value(spec: Specification, name: str, allowed: Collection[Any]) -> str:
+    """Return which of these values a keyword with a fixed set of values does not have, and what it has; "" if it has all."""
+    if not (choices := spec.declaration.choices.get(name)):
+        return ""
+    known = list(dict.fromkeys([*([spec.defaults[name]] if name in spec.defaults else []), *choices]))
+    strangers = [value for value in allowed if value not in known]
+    return f"{strangers[0]!r} is none of {', '.join(map(str, known))}" if strangers else ""
 
 
 def describe_domain(stated: dict[str, Any]) -> str:
@@ -141,6 +169,8 @@ def _describe_restriction(name: str, allowed: Any) -> str:
         return f"{'no ' if name in THINGS else '' if allowed else 'not '}{FLAGS[name]}"
     if allowed == REQUIRED:
         return f"with {name}"
+    if is_absent(allowed):
+        return f"without {name}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if name == "max_position":

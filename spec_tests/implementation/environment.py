@@ -12,6 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
+from ..specification.source_text import parse_file
 from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends, split_file
 from .search_path import backend_path
 
@@ -68,7 +69,7 @@ def has_devices(path: Path | None) -> bool:
 def _list_assignments(path: Path) -> dict[str, ast.expr]:
     """Return the first value that each name gets at the top of a file, {} if it cannot be read: loading it reports the error."""
     try:
-        statements = ast.parse(path.read_bytes()).body
+        statements = parse_file(path).body
     except (OSError, SyntaxError, ValueError):
         return {}
     values: dict[str, ast.expr] = {}

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from ..importers import NotTaken, find_opener, list_parameters, say, take
 from ..specification.formats import DTYPES
 from ..specification.run_settings import current_settings
+from ..specification.source_text import parse_file
 from .framework import Framework, Unavailable
 from .guard import Fault, run_loading
 from .import_file import import_file
@@ -108,7 +109,7 @@ def _is_set_by_a_loop(source: Any, name: str) -> bool:
     """Whether a loop at the top level of the module's file sets this global variable."""
     path = source_file(source) if inspect.ismodule(source) else None
     try:
-        statements = ast.parse(path.read_bytes()).body if path else []
+        statements = parse_file(path).body if path else []
     except (OSError, SyntaxError, ValueError):
         return False
     while statements:

@@ -14,6 +14,7 @@ TORCH_ADVICE = re.compile(  # PyTorch appends it to each error of a device; this
     r"|For debugging consider passing \w+=\d+|Compile with `TORCH_USE_\w+` to enable device-side assertions)\.?[^\S\n]*(\n|$)",
     re.MULTILINE,
 )
+TORCH_OVERLOADS = re.compile(r",? but expected one of:\s*\n \* .*", re.DOTALL)  # all forms in which a function can be called
 ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode's general categories
 
 
@@ -46,9 +47,9 @@ def text_of(value: object) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an exception, safe to print, and without the advice that PyTorch appends on a device."""
+    """Return the message of an exception, safe to print, without what PyTorch appends: advice on a device, forms of a call."""
     text = text_of(error)
-    shorter = TORCH_ADVICE.sub("", text)
+    shorter = TORCH_OVERLOADS.sub("", TORCH_ADVICE.sub("", text))
     return printable(text if shorter == text else shorter.rstrip())
 
 

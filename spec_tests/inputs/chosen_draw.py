@@ -14,6 +14,7 @@ from ..calls.call import Call
 from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
 from ..calls.violation import NotImplementedVariant
+from ..specification.registry import Specification
 from . import regimes
 from .choices import Choose, shape_choices
 from .draw import BATCHES, SMALL, Draw
@@ -48,6 +49,20 @@ class ChosenDraw(Draw):
         if not chosen.as_drawn:
             self.__dict__["bits"] = MAX_BITS
         self.has_structures = chosen.as_drawn and chosen.fill is None
+
+    def small_call(self, *, all_arguments: bool = False) -> Call:
+        """Draw a call. Where it is drawn as for a law, and nobody chooses what is given, it may be one of a branch."""
+        chosen = self.chosen
+        return self.call(all_arguments=all_arguments, any_branch=chosen.as_drawn and not (chosen.given or chosen.sizes))
+
+    def _draw_arguments(self, *, any_branch: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Draw the arguments. A branch is taken where it alone passes all optional arguments that shall be given."""
+        drawn, spec = super()._draw_arguments(any_branch=any_branch), self.operation.spec
+        wanted = {name for name, is_given in self.chosen.given.items() if is_given}
+        if wanted <= _list_given(spec, *drawn):
+            return drawn
+        branches = (draw_branch(self) for draw_branch in spec.declaration.branches.values())
+        return next((found for found in branches if wanted <= _list_given(spec, *found)), drawn)
 
     def dims(self, **ceilings: int) -> tuple[int, ...]:
         self.largest.update(ceilings)
@@ -115,6 +130,12 @@ class ChosenDraw(Draw):
         return super().array(shape, kinds if self.chosen.as_drawn else {"normal": kinds.get("normal", regimes.normal)})
 
 
+def _list_given(spec: Specification, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> set[str]:
+    """Return the names of the arguments that are given."""
+    named = {**dict(zip(spec.positional, arguments, strict=False)), **keywords}
+    return {name for name, x in named.items() if x is not None}
+
+
 def _require_small(shape: tuple[int, ...]) -> None:
     if math.prod(shape) > MAX_ELEMENTS:
         raise NotImplementedVariant("an array so large is not asked for", "suite")
@@ -129,7 +150,7 @@ def draw_small_call(
 ) -> Call:
     """Draw a call as laws do, but for what is chosen. Raise NotImplementedVariant if it is a large one."""
     draw = ChosenDraw(source.randint, operation, chosen or Chosen(as_drawn=True), shape_choices(operation.name, source))
-    call = draw.call(all_arguments=all_arguments)
+    call = draw.small_call(all_arguments=all_arguments)
     require_small_call(call)
     return call
 

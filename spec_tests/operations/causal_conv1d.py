@@ -70,5 +70,5 @@ declaration = Declaration(
     structure=("cu_seqlens",),
     branches={"packed": draw_packed},
     short=True,
-    linear=("x", "weight", "state"),
+    linear=("x", "weight", "bias", "state"),
 )

@@ -10,7 +10,7 @@ from reference_numpy.mamba2_scan import mamba2_scan
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.declaration import Declaration
 
-from .linear_attention import BATCHES, GROUPS, LEAST_DECAY_IN_16_BITS, TOKENS, WIDTHS, draw_heads, is_narrow, wide
+from .linear_attention import BATCHES, GROUPS, LEAST_DECAY_IN_16_BITS, TOKENS, WIDTHS, draw_heads, held_state, is_narrow, wide
 
 LIMITS = (UNLIMITED, UNLIMITED, (0.001, 0.1), (0.0, 0.5), (0.25, 2.0))
 MOST_DECAY = 199.0  # of one token, below the 200 of the domain, so that roundings stay inside
@@ -129,7 +129,7 @@ def draw_scan(draw: Draw, keywords: dict[str, Any], *used: str, tokens: tuple[in
     if "z" in used:
         given = given._replace(z=draw.normal(x.shape, draw.one_of((1.0, 10.0))))
     if "state" in used:
-        state = wide(draw, draw.rng.standard_normal((*batch, h, p, s)) * draw.one_of((1.0, 10.0, 0.01)))
+        state = held_state(draw, draw.rng.standard_normal((*batch, h, p, s)) * draw.one_of((1.0, 10.0, 0.01)))
         given = given._replace(state=state)
     return given
 

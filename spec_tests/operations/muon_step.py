@@ -40,6 +40,13 @@ def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.normal(row.shape), row, row), settings
 
 
+def draw_step_of_a_matrix(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a step of a small matrix that is larger than the matrix, which shows in which dtype it is computed."""
+    ((gradient,), _), settings = newton_schulz.draw_steps_of_a_matrix(draw), draw_settings(draw)
+    settings |= {name: value for name, value in (("learning_rate", 1.0), ("momentum", 0.5)) if name in settings}
+    return (draw.normal(gradient.shape, 2.0**-4), gradient, draw.normal(gradient.shape)), settings
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_state(draw), draw_settings(draw)
 
@@ -52,5 +59,5 @@ declaration = Declaration(
     choices={"adjust": ADJUSTMENTS},
     linear=("parameter",),
     changeable=("weight_decay",),
-    open_questions={"muon_norm": draw_question, "muon_momentum": draw_question},
+    open_questions={"muon_compute": draw_step_of_a_matrix, "muon_norm": draw_question, "muon_momentum": draw_question},
 )

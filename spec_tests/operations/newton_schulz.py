@@ -38,6 +38,12 @@ def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.held(x / np.linalg.norm(x) * size),), options
 
 
+def draw_steps_of_a_matrix(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a few steps on a small matrix, which show in which dtype they are computed."""
+    m, n = (draw.size(name, (3, 2, 5, 8)) for name in "mn")
+    return (draw.normal((m, n)),), draw_options(draw)
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw_matrices(draw),), draw_options(draw)
 
@@ -48,5 +54,5 @@ declaration = Declaration(
     core={"x": 2},
     precision="mixed",
     composed=True,
-    open_questions={"muon_norm": draw_question},
+    open_questions={"muon_compute": draw_steps_of_a_matrix, "muon_norm": draw_question},
 )

@@ -127,6 +127,7 @@ declaration = Declaration(
     equation=penalize_logits,
     arguments=arguments,
     core={"logits": 1, "output_ids": 1, "prompt_ids": 1, "logit_bias": 1},
+    refused=("logits",),
     precision="fused",
     wide_arguments=("logit_bias",),
     linear=("logit_bias",),

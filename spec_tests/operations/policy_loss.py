@@ -132,12 +132,21 @@ def draw_reference(draw: Draw, log_probs: np.ndarray, estimator: str) -> np.ndar
     return np.where(np.abs(x - log_probs) > largest, log_probs, x)
 
 
+def draw_sizes(draw: Draw, level: str, longest: int) -> tuple[int, int]:
+    """Draw how many sequences and tokens there are. Ratios of sequences are a column: a row of them fits a square batch alone."""
+    if level == "sequence" and not draw.long and draw.one_of((False, False, True)):
+        b = draw.size("b", (3, 2, 5))
+        return b, draw.size("n", (b,))
+    b, n = draw.dims(b=longest, n=longest)
+    return b, n
+
+
 def draw_arrays(
     draw: Draw, keywords: dict[str, Any], *, longest: int = 257, empty: bool = True, old: bool | None = None
 ) -> Policy:
     """Draw the arrays of a call with these keywords, in most examples with an old policy if the function takes one."""
-    b, n = draw.dims(b=longest, n=longest)
     level = keywords.get("level", "token")
+    b, n = draw_sizes(draw, level, longest)
     x, before = draw_log_probs(draw, b, n, level, LONG_MOVES if "ratio_limit" in keywords else MOVES)
     advantages = draw_advantages(draw, b, n, of_tokens=False if level == "sequence" else None)
     arrays = {}

@@ -74,6 +74,9 @@ def draw_scaling(draw: Draw, *scalings: str) -> dict[str, Any]:
 
 def _draw_parameters(draw: Draw, kind: str, d_k: int) -> dict[str, Any]:
     """Draw what a scaling needs."""
+    for name in ("factor",) if kind == "linear" else ("factor", "original_length"):
+        if not draw.operation.accepts(name):
+            raise NotImplementedVariant(f"{draw.operation.name} takes no {name}, which {kind} needs", "signature")
     given = draw.keyword("factor", FACTORS)
     if kind == "linear":
         return given

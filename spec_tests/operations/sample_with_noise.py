@@ -53,6 +53,7 @@ declaration = Declaration(
     equation=sample_with_noise,
     arguments=arguments,
     core={"probabilities": 1, "noise": 1},
+    refused=("probabilities", "noise"),
     core_by={"method": {"inverse": {"noise": 0}}},
     precision="fused",
     dtypes=("float32", "float64"),

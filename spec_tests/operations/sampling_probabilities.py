@@ -90,11 +90,14 @@ def ask_top_k_ties(draw: Draw) -> Drawn:
 
 
 def ask_top_p_mass(draw: Draw) -> Drawn:
-    """Draw twelve tokens of nearly the same probability, of which top_k keeps six, and min_p five of these."""
+    """Draw 48 tokens of nearly the same probability, of which top_k keeps 24, and min_p 16 of these.
+
+    top_p then keeps 13, 9 or 16: a filter that keeps one token more or less has the answer of no other mass.
+    """
     others = takes(draw, "top_k", "min_p") or ("top_k",)
-    values = {"top_k": 6, "min_p": 0.875}
-    given = take_all(draw, top_p=0.5625, **{name: values[name] for name in others})
-    return (one_row(draw, -0.03125 * np.arange(12)),), given
+    values = {"top_k": 24, "min_p": 0.970703125}  # the token at place 16 has e^(−16/512) of the largest probability
+    given = take_all(draw, top_p=0.53125, **{name: values[name] for name in others})
+    return (one_row(draw, -np.arange(48) / 512),), given
 
 
 def ask_top_p_ties(draw: Draw) -> Drawn:
@@ -115,6 +118,7 @@ declaration = Declaration(
     results={"": WIDER},
     chooses=True,
     keeps=True,
+    refused=("logits",),
     changeable=("temperature",),
     open_questions={
         "temperature_order": ask_temperature_order,

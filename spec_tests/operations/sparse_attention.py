@@ -6,7 +6,7 @@ import numpy as np
 
 from reference_numpy.sparse_attention import sparse_attention
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.operations._serving import SCALES, draw_sinks
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_batch
@@ -74,6 +74,22 @@ def draw_indices(draw: Draw, q: np.ndarray, k: np.ndarray, block_size: int = 1, 
     if stated is not None and t < longest:
         raise NotImplementedVariant(f"its domain has no t = {longest}")
     return in_rows(draw, chosen, t)
+
+
+def draw_lists_of_key_heads(draw: Draw, q: np.ndarray, k: np.ndarray, block_size: int = 1) -> np.ndarray:
+    """Draw the indices of a call in which each key head has a list of its own."""
+    chosen = draw_chosen(draw, k.shape[:-2], q.shape[-2], k.shape[-2], block_size)
+    longest = int(np.max(np.sum(chosen, axis=-1), initial=1))
+    return in_rows(draw, chosen, draw.size("t", (longest, longest + 1, longest + 3)))
+
+
+def draw_several_key_heads(draw: Draw, *optional: str) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
+    """Draw q, k, v and keywords, with two key heads or more where the domain has so many."""
+    q, k, v = draw_arrays(draw, least=2)
+    if k.shape[-3] == 1:
+        q, k, v = (draw.vectors((*x.shape[:-3], 2 * x.shape[-3], *x.shape[-2:])) for x in (q, k, v))
+        within_domain(draw, h=q.shape[-3], h_kv=2)
+    return (q, k, v), draw_options(draw, q.shape[-3], *optional)
 
 
 def draw_options(draw: Draw, h: int, *optional: str) -> dict[str, Any]:

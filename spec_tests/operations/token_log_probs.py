@@ -63,6 +63,7 @@ declaration = Declaration(
     equation=token_log_probs,
     arguments=arguments,
     core={"logits": 1, "targets": 0},
+    refused=("logits",),
     precision="fused",
     results={"log_probs": WIDER, "entropy": WIDER},
     changeable=("temperature",),

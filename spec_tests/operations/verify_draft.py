@@ -89,6 +89,7 @@ declaration = Declaration(
     equation=verify_draft,
     arguments=arguments,
     core={"draft_tokens": 1, "draft_probabilities": 2, "target_probabilities": 2, "uniforms": 1, "final_uniforms": 0},
+    refused=("draft_probabilities", "target_probabilities"),
     precision="fused",
     dtypes=("float32", "float64"),
     results={"tokens": INTEGER, "accepted": INTEGER},

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..implementation.environment import backend_file, read_literal
 from ..specification.run_settings import current_settings
+from ..specification.source_text import parse_file
 from .child_environment import child_environment
 from .command import START_CODE, ServerCommand
 from .supervisor import closing, make_sockets, terminate
@@ -159,7 +160,7 @@ def find_modules(text: str, folder: Path) -> list[str] | None:
 
 def _list_imports(path: Path, framework: str) -> list[str]:
     found = []
-    for statement in ast.parse(path.read_bytes()).body:
+    for statement in parse_file(path).body:
         if isinstance(statement, ast.Import):
             found += [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:

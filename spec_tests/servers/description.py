@@ -34,7 +34,7 @@ def _describe(interface: Interface) -> str:
 
 
 def list_lines(interface: Interface) -> list[str]:
-    """Return a line for each array, keyword and result."""
+    """Return a line for each array, keyword and result, and for each convention of how arrays are passed."""
     rows = [
         *((array.name, describe_array(array)) for array in interface.arrays),
         *((keyword.name, describe_keyword(keyword)) for keyword in interface.keywords),
@@ -42,6 +42,7 @@ def list_lines(interface: Interface) -> list[str]:
     ]
     if not interface.results:
         rows.append(("-> value", "an integer, in the metadata"))
+    rows += [(name, f"convention, {' or '.join(values)}; here {values[0]}") for name, values in interface.conventions.items()]
     width = max(len(name) for name, _ in rows)
     return [f"{name:<{width}}  {what}" for name, what in rows]
 

@@ -25,6 +25,7 @@ from ..deviations import OracleBackend
 from ..implementation.backend import Backend, build_backend
 from ..inputs.choices import shape_choices
 from ..inputs.chosen_draw import Chosen, ChosenDraw
+from ..specification.conventions import find_passings
 from ..specification.formats import INTEGER, WIDER
 from ..specification.pytree import leaves
 from ..specification.registry import Specification, operations, specification
@@ -74,6 +75,7 @@ class Interface:
     results: tuple[Array, ...]  # none, if the answer is `value`
     dtypes: tuple[str, ...]  # the floating dtypes in which it is defined; none where it is in all
     shapes: str  # as the page of the operation has them, in one line
+    conventions: Mapping[str, tuple[str, ...]]  # of how arrays are passed: the values, of which the first is the one here
 
 
 @cache
@@ -87,7 +89,8 @@ def interface(name: str) -> Interface:
         results = tuple(_as_gradient(array) for array in arrays if array.has_gradient)
         arrays = (*cotangents, *arrays)
     summary = f"The gradients of {spec.forward}." if spec.is_gradient else (spec.reference.__doc__ or "").strip().splitlines()[0]
-    return Interface(name, summary, arrays, tuple(_list_keywords(spec)), results, forward.declaration.dtypes, section)
+    dtypes, conventions = forward.declaration.dtypes, {passing.name: tuple(passing.values) for passing in find_passings(name)}
+    return Interface(name, summary, arrays, tuple(_list_keywords(spec)), results, dtypes, section, conventions)
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

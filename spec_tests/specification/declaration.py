@@ -63,6 +63,7 @@ class Declaration:
     wide_arguments: tuple[str, ...] = ()  # floating arguments that are float32 where the others have 16 bits
     positive: tuple[str, ...] = ()  # floating arguments that are larger than 0 in every call, as scales are
     checked: tuple[str, ...] = ()  # floating arguments that code may refuse where they hold NaN or an infinity anywhere
+    refused: tuple[str, ...] = ()  # floating arguments for which a call may raise where they hold NaN or an infinity
     constant_arguments: tuple[str, ...] = ()  # floating arguments that have no gradient
     linear: tuple[str, ...] = ()  # arguments in each of which the equation is linear, but for a constant
     choices: Mapping[str, tuple[Any, ...]] = field(
@@ -133,6 +134,7 @@ class Declaration:
             "core_by",
             "wide_arguments",
             "positive",
+            "refused",
             "constant_arguments",
             "linear",
             "updates",

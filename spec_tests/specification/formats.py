@@ -179,13 +179,15 @@ class Arithmetic:
     precision: str = "fused"
     wide: bool = False  # this part of the equation is computed in the compute format in every precision class
     widens: bool = False  # a result that may be wider than the arguments is (see `reference_numpy._marks.widened`)
+    narrows: bool = False  # a part of the equation is computed in 16 bits, whatever the arguments have
 
     @staticmethod
-    def of(dtype: str, precision: str = "fused", *, widens: bool = False) -> Arithmetic:
+    def of(dtype: str, precision: str = "fused", *, widens: bool = False, narrows: bool = False) -> Arithmetic:
         """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused."""
         storage = FORMATS[dtype]
         narrow = storage.precision < 24
-        return Arithmetic(storage, at_least_float32(storage), precision if narrow else "fused", widens=widens and narrow)
+        compute, precision = at_least_float32(storage), precision if narrow else "fused"
+        return Arithmetic(storage, compute, precision, widens=widens and narrow, narrows=narrows)
 
     @property
     def rounded_storage(self) -> Format | None:

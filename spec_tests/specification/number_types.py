@@ -60,7 +60,7 @@ class NumberType(Protocol):
 class ErrorCarryingNumber(NumberType, Protocol):
     """The further methods of a number type that stands for all results that correct implementations may compute.
 
-    Each but `held` is a mark of `reference_numpy._marks`, which says what an implementation may do at that place.
+    Each but `held` and `computed_in` is a mark of `reference_numpy._marks`, which says what an implementation may do there.
     """
 
     def largest(self, k: int) -> np.ndarray:
@@ -95,6 +95,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
 
     def held(self, f: Any) -> Self:
         """Round to the format f, in every precision class."""
+
+    def computed_in(self, arithmetic: Any) -> Self:
+        """Compute in another arithmetic from here on."""
 
     def eager(self) -> Self:
         """Allow the tensor to be stored in the dtype of the inputs, but only by unfused code (precision class eager)."""
@@ -134,6 +137,12 @@ class ErrorCarryingNumber(NumberType, Protocol):
 
     def chunked(self, other: Self) -> Self:
         """Return self @ other, a sum that may be added up chunk by chunk in the dtype of the inputs."""
+
+    def copied(self, count: int, axis: int) -> Self:
+        """Return each entry along an axis so many times. Code may make the copies in the dtype of the inputs."""
+
+    def summed_copies(self, axis: int) -> Self:
+        """Return the sum along an axis, of terms that may be stored, and added in any order, in the dtype of the inputs."""
 
     def through_maximum(self, left: Self, x: Self, axis: int) -> Self:
         """Allow for the error of code that differentiates x - max(x) as written."""

@@ -20,6 +20,15 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
     return f(tree)
 
 
+def map_paths(f: Callable[[str, Any], Any], tree: Any, path: str = "") -> Any:
+    """Return the tree with f applied to the path and the value of each leaf."""
+    if isinstance(tree, dict):
+        return {key: map_paths(f, item, f"{path}[{key!r}]") for key, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(map_paths(f, item, f"{path}[{i}]") for i, item in enumerate(tree))
+    return f(path, tree)
+
+
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the path and the value of each leaf. A path is written as in Python: weights["layers"][0]["w_q"]."""
     if isinstance(tree, np.ndarray):  # as most arguments are

@@ -193,8 +193,24 @@ def core_of(spec: Specification, named: Mapping[str, Any]) -> Mapping[str, int]:
     if pooled := {name for name, table in spec.declaration.pooled.items() if named.get(table) is not None}:
         core = {name: rank for name, rank in core.items() if name not in pooled}
     shapes = {name: getattr(named.get(name), "shape", None) for name in spec.shapes.others if name in core}
+    core = {**core, **_find_cores_of_others(spec, core, named, shapes)}
     lower = {name for name, shape in shapes.items() if shape is not None and len(shape) < core[name]}
     return {name: rank for name, rank in core.items() if name not in lower} if lower else core
+
+
+def _find_cores_of_others(
+    spec: Specification, core: Mapping[str, int], named: Mapping[str, Any], shapes: Mapping[str, Any]
+) -> dict[str, int]:
+    """Return how many axes are not batch of an array whose shapes all have a batch: those that leave it the batch of the call."""
+    found: dict[str, int] = {}
+    for name, shape in shapes.items():
+        known = (spec.shapes.arguments[name], *spec.shapes.others[name])
+        anchor = next((x for x in core if x not in shapes and hasattr(named.get(x), "shape")), None)
+        if shape is None or anchor is None or not all(one.batch for one in known):
+            continue
+        rank = len(shape) - (len(named[anchor].shape) - core[anchor])
+        found |= {name: rank} if rank in {len(one.labels) for one in known} else {}
+    return found
 
 
 def given_dimensions(

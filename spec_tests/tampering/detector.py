@@ -21,8 +21,8 @@ from .snapshot import Container, Snapshot, make_container
 
 SUITE = Path(__file__).parents[1]
 ON_DEMAND = (  # folders whose modules are imported only when needed
-    "backends", "campaign", "commands", "deviations", "diagnosis", "helpers", "operations", "processes", "servers", "sharding",
-    "vectors",
+    "backends", "campaign", "commands", "deviations", "diagnosis", "helpers", "operations", "processes", "publishing", "servers",
+    "sharding", "vectors",
 )  # fmt: skip
 AFTER_A_FAILURE = (  # modules that only a run with a failure imports
     "report.failure", "report.reproduction", "report.script", "running.joints",
@@ -32,7 +32,8 @@ AFTER_A_FAILURE = (  # modules that only a run with a failure imports
 )  # fmt: skip
 WITH_A_REPORT = (  # modules that only a run with --report imports
     "report.backend_results", "report.badge", "report.github_step", "report.page", "report.schema", "report.score",
-    "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder", "running.resuming",
+    "report.template", "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder",
+    "running.resuming", "running.suite_commit",
 )  # fmt: skip
 FOR_ONE_COMMAND = (
     "report.__main__",

@@ -20,7 +20,9 @@ from ..implementation.search_path import backend_path, path_without, set_backend
 from .reachable import OUR_PACKAGES, is_ours
 
 SUITE = Path(__file__).parents[1]
-OF_OTHER_PROCESSES = ("backends", "campaign", "commands", "importers", "sharding", "vectors")  # which are no part of judging
+OF_OTHER_PROCESSES = (  # which are no part of judging
+    "backends", "campaign", "commands", "importers", "publishing", "sharding", "vectors",
+)  # fmt: skip
 OF_PYTEST = ("pytest", "_pytest")
 INDENTED_IMPORT = re.compile(r"^[ \t]+(?:import \w|from \w[\w.]* import)", re.MULTILINE)
 OF_FRAMEWORKS = "implementation"  # the folder whose imports inside functions are those of frameworks, in the backend's process

@@ -99,7 +99,7 @@ class Asker:
             return self._change_values(wish.like)
         draw = ChosenDraw(self.random.randint, self.operation, choose(wish))
         try:
-            call = draw.call()
+            call = draw.small_call()
             require_small_call(call)
         except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
             return None  # the sizes do not go together

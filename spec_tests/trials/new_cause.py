@@ -14,6 +14,7 @@ from ..diagnosis.explanation import Explanation
 from ..diagnosis.near_misses import find_fixed_option
 from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
+from ..diagnosis.precision.exponents import find_overflow
 from ..diagnosis.precision.functions import find_approximate_function
 from ..diagnosis.precision.results import find_narrow_results
 from ..diagnosis.precision.sums import find_narrow_arithmetic
@@ -41,22 +42,30 @@ class Questions(Protocol):
 
 
 def search(
-    evidence: Evidence, name: str, questions: Questions, budget: Budget, *, withheld: frozenset[str] = frozenset()
+    evidence: Evidence,
+    name: str,
+    questions: Questions,
+    budget: Budget,
+    *,
+    withheld: frozenset[str] = frozenset(),
+    catalogue: bool = True,
 ) -> Explanation | None:
     """Return what a search finds where nothing known explains the evidence, None if it finds nothing before the budget is spent.
 
     What explains all wrong answers, but some right ones as well, is a half: a region says where it holds.
-    withheld: names of rules of changed lines that are not used, as measurements need it.
+    withheld: names of rules of changed lines that are not used. catalogue: whether known deviations are tried, where an operation
+    may have them in a part. Measurements need both.
     """
     if not evidence.wrong:
         return None
     ask, halves, region = partial(questions.ask, name), list[Explanation](), None
     if found := find_fault_of_ranks(evidence, ask, budget.part(RANKS_SHARE)):
         return found
-    if found := find_place(evidence, ask, budget.is_spent):
-        return found
+    for find in (find_place, find_overflow):
+        if found := find(evidence, ask, budget.is_spent):
+            return found
     listing, answer = budget.part(OPERATOR_SHARE), questions.answer_instead
-    instead = read_operator(evidence, answer=answer, budget=listing, last=budget, ask=ask, halves=halves)
+    instead = read_operator(evidence, answer=answer, budget=listing, last=budget, ask=ask, halves=halves, catalogue=catalogue)
     if instead and not instead.is_far:
         return instead
     if fixed := find_fixed_option(evidence, budget.is_spent):
@@ -73,8 +82,8 @@ def search(
         return instead
     if found := find_narrow_arithmetic(evidence, questions.ask_in_float32, budget.is_spent):
         return found
-    for find in (find_narrow_results, find_unstable_form, find_approximate_function):
-        if found := find(evidence, ask, budget.is_spent):
+    for find_other in (find_narrow_results, find_unstable_form, find_approximate_function):
+        if found := find_other(evidence, ask, budget.is_spent):
             return found
     if region is None:
         region = questions.find_region(name, evidence, budget, of_equations)

@@ -18,14 +18,17 @@ from typing import Any
 
 from ..registry import specification
 from ._convention import Convention, Equation, Value
-from ._passing import PASSINGS, Passing, find_passings
+from ._passing import PASSINGS, Added, Exchanged, Passing, Stored, find_passings
 
 __all__ = [
     "CONVENTIONS",
     "UPDATE",
+    "Added",
     "Convention",
     "Equation",
+    "Exchanged",
     "Passing",
+    "Stored",
     "Value",
     "apply_conventions",
     "conventions_of",

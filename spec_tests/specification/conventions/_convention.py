@@ -17,6 +17,8 @@ class Value:
     change: Callable[[Equation], Equation]  # from the equation to the one that holds under this value
     is_deliberate: bool = True  # False: rounding may also bring it about, so that it may hold of some answers only
     elsewhere: dict[str, Callable[[Equation], Equation]] = field(default_factory=dict)  # by operation, where it is another change
+    computes_in: str = ""  # the dtype in which a part of the equation is computed, whatever the arguments have; "": in theirs
+    returned_by: tuple[str, ...] = ()  # the operations whose results have this dtype
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,9 @@ def _find_unseeing(named: dict[str, Any]) -> Any:
 
 def _find_empty_lists(named: dict[str, Any]) -> Any:
     """Return which queries list no key, as an array that broadcasts to (..., h, n). A finite sink takes their whole weight."""
-    empty = np.expand_dims(np.all(np.asarray(named["indices"]) == -1, axis=-1), -2)
+    q, k, empty = named["q"], named["k"], np.all(np.asarray(named["indices"]) == -1, axis=-1)
+    has_own = empty.ndim == q.ndim - 1  # a list for each key head
+    empty = np.repeat(empty, q.shape[-3] // k.shape[-3], axis=-2) if has_own else np.expand_dims(empty, -2)
     sinks = named.get("sinks")
     return empty if sinks is None else empty & _is_minus_infinity(sinks)[:, None]
 
@@ -156,7 +158,7 @@ def _fill_empty_lists(equation: Equation) -> Equation:
     @wraps(equation)
     def filled(q: Any, k: Any, v: Any, indices: Any, sinks: Any = None, **options: Any) -> Any:
         y = equation(q, k, v, indices, sinks, **options)
-        return _fill(y, _find_empty_lists({"indices": indices, "sinks": sinks}), 0.0)
+        return _fill(y, _find_empty_lists({"q": q, "k": k, "indices": indices, "sinks": sinks}), 0.0)
 
     return filled
 
