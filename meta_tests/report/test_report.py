@@ -151,7 +151,7 @@ def test_what_is_no_report_is_one_sentence(text: str | None, sentence: str, tmp_
         read(tmp_path / "report.jsonl")
 
 
-HANGING = RELU + "\n\nimport time\n\ndef sigmoid(x):\n    time.sleep(120)\n"
+HANGING = RELU + "\n\nimport pathlib, time\n\ndef sigmoid(x):\n    pathlib.Path('hangs').touch()\n    time.sleep(120)\n"
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def start_hanging_run(folder: Path) -> Iterator[subprocess.Popen[str]]:
     env, data, deadline = environment(ROOT, **NO_SUMMARY), folder / "out" / "report.jsonl", time.monotonic() + 120
     with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as run:
         try:
-            while not (data.exists() and '"relu.reference"' in data.read_text()):
+            while not (data.exists() and '"relu.reference"' in data.read_text() and (folder / "hangs").exists()):
                 assert run.poll() is None, run.communicate()[0]
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
