@@ -23,7 +23,7 @@ from ..diagnosis.regions.region import Region
 from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 
-RANKS_SHARE = 0.5  # of the budget, for what several ranks compute in place of the equation
+RANKS_SHARE = 0.8  # of the budget, for what several ranks compute in place of the equation
 OPERATOR_SHARE = 0.2  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
 WHERE_SHARE = 0.6  # of what is left, to find where what explains all wrong answers, and some right ones, is computed
 EQUATION_SHARE = 0.6  # of what is left, to list changed lines; the rest is to test them, or for a region

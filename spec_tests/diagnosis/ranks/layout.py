@@ -24,12 +24,16 @@ class Layout:
     spec: Specification
     count: int  # of ranks
     stated: Statement
+    alignment: str = "top-left"  # of causality where queries and keys differ in number
 
     @classmethod
-    def of(cls, call: Call) -> Layout | None:
-        """Return the layout of a call, None if its backend is on one rank or cuts nothing."""
-        stated = find_statement(call)
-        return None if stated is None else cls(call.operation.spec, call.operation.backend.framework.world_size, stated)
+    def of(cls, calls: Sequence[Call]) -> Layout | None:
+        """Return the layout of calls of one operation, None if its backend is on one rank or cuts nothing."""
+        if not calls or (stated := find_statement(calls[0])) is None:
+            return None
+        found = (call.conventions.get("causal_alignment") for call in calls)
+        operation = calls[0].operation
+        return cls(operation.spec, operation.backend.framework.world_size, stated, next(filter(None, found), "top-left"))
 
     @property
     def forward(self) -> Specification:
@@ -71,6 +75,11 @@ class Layout:
         if x is None or axis is None:
             return [x] * self.count
         return [take(x, places, axis) for places in self.places(name, x)]
+
+    def split_as(self, name: str, x: Any) -> list[Any]:
+        """Return what each rank has of an array that is cut as an argument is, of the same length there."""
+        axis = self.axis_of(name)
+        return [x] * self.count if axis is None else [take(x, places, axis) for places in self.places(name, x)]
 
     def split_all(self, named: Named) -> list[Named]:
         """Return the arguments of each rank."""
