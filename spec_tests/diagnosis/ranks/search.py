@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...calls.asked_rank import RANK
 from ...calls.call import Call
 from ...calls.ranks import list_distinct, list_ranks
 from ...specification import tuned
@@ -20,12 +19,13 @@ from ..evidence import Evidence, has_wrong_elements, is_comparable
 from ..explanation import Explanation
 from ..fit import try_fit
 from ..further_calls import Ask, FurtherCalls
-from ..operator.alternative import Alternative, Named, call_right, take
+from ..operator.alternative import Alternative, Named
 from ..operator.search import describe_alternative
 from .equations import EquationOverRanks, list_equations
 from .gradients import list_gradients
 from .layout import Layout
-from .steps import Slip, Steps
+from .parts import list_mistaken_parts
+from .steps import NARROW, Slip, Steps
 
 SCREENING_CALLS = 4  # answers of ranks, on which each alternative is screened; those that pass are screened on all
 FITTED_CALLS = 6  # wrong answers of ranks of which the bound around an alternative is derived, which costs most
@@ -78,15 +78,16 @@ def _choose(wrong: list[Call], count: int) -> list[Call]:
 
 def _list_alternatives(layout: Layout, calls: list[Call], wrong: list[Call]) -> Iterator[Alternative]:
     seen = set[tuple[int, str]]()
+    is_narrow = calls[0].operation.storage.precision < 24  # where everything may be rounded to 16 bits
     for equation in list_equations(layout):
         for call in calls:
             for slip in _list_slips(equation, layout, call):
-                if (slip.place, slip.pattern) not in seen:
+                if (slip.place, slip.pattern) not in seen and not (is_narrow and slip.pattern in NARROW):
                     seen.add((slip.place, slip.pattern))
                     compute = partial(_evaluate, equation=equation, layout=layout, slip=slip)
                     yield Alternative(layout.spec.name, slip.said, compute, slip.cost, evaluations=layout.count)
     yield from list_gradients(layout, wrong)
-    yield from _list_orders(layout, calls[0])
+    yield from list_mistaken_parts(layout, calls)
 
 
 def _list_slips(equation: EquationOverRanks, layout: Layout, call: Call) -> list[Slip]:
@@ -110,31 +111,6 @@ def _evaluate(spec: Specification, named: Named, *, equation: EquationOverRanks,
 
 def _run(equation: EquationOverRanks, layout: Layout, steps: Steps, named: Named) -> Any:
     return layout.answer(equation.evaluate(steps, layout, named, layout.split_all(named)))
-
-
-def _list_orders(layout: Layout, call: Call) -> Iterator[Alternative]:
-    """Yield the orders in which the parts of one argument may be joined or dealt out by mistake."""
-    if layout.spec.is_gradient:
-        return
-    for name, x in call.named.items():
-        if isinstance(x, np.ndarray) and name in layout.spec.positional and layout.of_argument(name) is not None:
-            for said, order in (
-                ("in the reverse order of the ranks", lambda count, rank: range(count)[::-1]),
-                ("moved on by one rank", lambda count, rank: [(i + 1) % count for i in range(count)]),
-                ("moved back by one rank", lambda count, rank: [(i - 1) % count for i in range(count)]),
-                ("those of the rank itself, for all", lambda count, rank: [rank] * count),
-            ):
-                compute = partial(_reorder, layout=layout, name=name, order=order)
-                yield Alternative(layout.spec.name, f"the parts of {name} are {said}", compute, 0.5)
-
-
-def _reorder(spec: Specification, named: Named, *, layout: Layout, name: str, order: Any) -> Any:
-    x, axis = named[name], layout.axis_of(name)
-    if x is None or axis is None:
-        return call_right(spec, named)
-    places = layout.places(name, x)
-    joined = np.concatenate([places[i] for i in order(layout.count, RANK.get())])
-    return call_right(spec, {**named, name: take(x, joined, axis)})
 
 
 def _may_explain(alternative: Alternative, screens: list[Screen], budget: Budget) -> bool:

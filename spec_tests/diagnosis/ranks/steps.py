@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +28,11 @@ def held(parts: Sequence[Any], name: str) -> list[Any]:
     return [hold(part, name) for part in parts]
 
 
+def sum_in(parts: Sequence[Any], name: str) -> Any:
+    """Return the sum of parts that are stored in a format, as each partial sum is."""
+    return reduce(lambda y, part: hold(y + hold(part, name), name), parts[1:], hold(parts[0], name))
+
+
 def largest(parts: Sequence[Any]) -> Any:
     return np.max(np.stack(list(parts), axis=0), axis=0)
 
@@ -45,8 +51,11 @@ SUMS: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(
         "each rank adds the part of the next rank alone to {what}": (lambda p, r: total([p[r], p[(r + 1) % len(p)]]), 0.5),
         "the parts of {what} are stored in bfloat16 before they are summed": (lambda p, r: total(held(p, "bfloat16")), 0.4),
         "the parts of {what} are stored in float16 before they are summed": (lambda p, r: total(held(p, "float16")), 0.45),
+        "{what} is summed over the ranks in bfloat16": (lambda p, r: sum_in(p, "bfloat16"), 0.5),
+        "{what} is summed over the ranks in float16": (lambda p, r: sum_in(p, "float16"), 0.55),
     }
 )
+NARROW = frozenset(pattern for pattern in SUMS if "float16" in pattern or "bfloat16" in pattern)
 MAXIMA: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(  # of which -inf is 0, so that it shifts nothing
     {
         "each rank has {what} of its own part alone": (lambda p, r: finite_or_zero(p[r]), 0.1),

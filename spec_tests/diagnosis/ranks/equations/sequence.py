@@ -72,10 +72,21 @@ def attention(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
             return _cut_rows(
                 layout, [_reordered(layout, changed, names, keys, order(layout.count, r)) for r in range(layout.count)]
             )
+    if steps.one_of({"what fills up shorter parts is seen, as keys and values of 0": (True, 0.2)}):
+        changed |= _fill_up(changed, max(map(len, keys)) * layout.count - m)
     unscaled = steps.one_of(RESCALED)
     if unscaled:
         return _cut_rows(layout, [_unrescaled(layout, changed, of_row, of_key, unscaled)] * layout.count)
     return _cut_rows(layout, [call_right(layout.spec, changed)] * layout.count)
+
+
+def _fill_up(named: Named, more: int) -> Named:
+    """Return keys and values with so many more of 0, and a mask with which all queries see them."""
+    k, v = (np.concatenate([x, np.zeros((*x.shape[:-2], more, x.shape[-1]))], axis=-2) for x in (named["k"], named["v"]))
+    mask = named.get("mask")
+    if mask is None:
+        return {"k": k, "v": v}
+    return {"k": k, "v": v, "mask": np.concatenate([mask, np.ones((*mask.shape[:-1], more), dtype=bool)], axis=-1)}
 
 
 def _choose_part(mask: Any, blocks: _Blocks, masked: str | None) -> Any:

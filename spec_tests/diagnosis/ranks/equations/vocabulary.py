@@ -28,6 +28,9 @@ def embedding(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
 
 def normalizers(steps: Steps, zs: list[Any]) -> tuple[Values, Values]:
     """Return the maximum of the scores of all ranks, and the sum of the exponentials over it."""
+    if steps.one_of({"what fills up shorter parts takes part in the sum of the exponentials, as scores of 0": (True, 0.2)}):
+        longest = max(z.shape[-1] for z in zs)
+        zs = [np.concatenate([z, np.zeros((*z.shape[:-1], longest - z.shape[-1]))], axis=-1) for z in zs]
     own = [exact(np.max(z, axis=-1, keepdims=True, initial=-np.inf)) for z in zs]
     tops = steps.max("the maximum", own)
     alone = steps.one_of({"each rank normalizes its own part: its maximum and its sum are not reduced": (True, 0.05)})
@@ -110,7 +113,10 @@ def losses(steps: Steps, named: Named, zs: list[Any]) -> Values:
         loss = [(1 - smoothing) * a + smoothing * b for a, b in zip(loss, even, strict=True)]
     if not is_zero(named.get("z_loss", 0.0)):
         loss = [a + named["z_loss"] * np.square(y) for a, y in zip(loss, logs, strict=True)]
-    return [_reduced(np.where(kept, a, 0.0), kept, named) for a in loss]
+    counted = [kept] * len(loss)
+    if steps.one_of({"each rank counts the rows alone whose targets are among its own tokens": (True, 0.2)}):
+        counted = [kept & (ids >= first) & (ids < first + n) for first, n in zip(firsts, lengths, strict=True)]
+    return [_reduced(np.where(of_rank, a, 0.0), of_rank, named) for a, of_rank in zip(loss, counted, strict=True)]
 
 
 def _chosen(z: Any, ids: np.ndarray, n: int, outside: Any) -> Any:
