@@ -10,7 +10,7 @@ import numpy as np
 
 from ...calls.asked_rank import RANK
 from ...calls.call import Call
-from ...calls.ranks import Cut, Statement, find_statement
+from ...calls.ranks import Cut, Statement
 from ...specification.pytree import tree_map
 from ...specification.registry import Specification, argument_dimensions, specification
 from ..operator.alternative import Named, take
@@ -27,10 +27,8 @@ class Layout:
     alignment: str = "top-left"  # of causality where queries and keys differ in number
 
     @classmethod
-    def of(cls, calls: Sequence[Call]) -> Layout | None:
-        """Return the layout of calls of one operation, None if its backend is on one rank or cuts nothing."""
-        if not calls or (stated := find_statement(calls[0])) is None:
-            return None
+    def of(cls, calls: Sequence[Call], stated: Statement) -> Layout:
+        """Return the layout of calls of one operation."""
         found = (call.conventions.get("causal_alignment") for call in calls)
         operation = calls[0].operation
         return cls(operation.spec, operation.backend.framework.world_size, stated, next(filter(None, found), "top-left"))

@@ -23,6 +23,7 @@ from ..operator.alternative import Alternative, Named
 from ..operator.search import describe_alternative
 from .equations import EquationOverRanks, list_equations
 from .gradients import list_gradients
+from .guess import list_layouts
 from .layout import Layout
 from .parts import list_mistaken_parts
 from .steps import NARROW, Slip, Steps
@@ -37,9 +38,12 @@ EVALUATIONS_OF_BOUND = 64  # in float64 that the derivation of a bound is worth
 
 def find_fault_of_ranks(evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
     """Return what the ranks compute in place of the equation, None if nothing that is known explains the answers of all."""
-    layout = Layout.of([*evidence.wrong, *evidence.right]) if evidence.wrong else None
-    if layout is None or layout.spec.list_like:
-        return None
+    layouts = list_layouts([*evidence.wrong, *evidence.right]) if evidence.wrong else ()
+    found = (_find_in_layout(layout, evidence, ask, budget) for layout in layouts if not layout.spec.list_like)
+    return next(filter(None, found), None)
+
+
+def _find_in_layout(layout: Layout, evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
     calls = [rank for call in (*evidence.wrong, *evidence.right) for rank in list_ranks(call) if is_comparable(rank)]
     wrong, right = (list(filter(judge, calls)) for judge in (has_wrong_elements, lambda call: not has_wrong_elements(call)))
     distinct = [rank for call in evidence.wrong for rank in list_distinct(call) if rank in wrong]
@@ -67,7 +71,7 @@ def find_fault_of_ranks(evidence: Evidence, ask: Ask, budget: Budget) -> Explana
 def _count_fitted(layout: Layout, budget: Budget) -> int:
     """Return of how many wrong answers the bound is derived, with no more than half of the budget."""
     cost = EVALUATIONS_OF_BOUND * (tuned.WORK_OF_EVALUATION + tuned.WORK_OF_STEP * layout.spec.steps)
-    return max(2, min(FITTED_CALLS, int(budget.left / 2 / cost)))
+    return max(2, int(min(FITTED_CALLS, budget.left / 2 / cost)))
 
 
 def _choose(wrong: list[Call], count: int) -> list[Call]:

@@ -75,6 +75,22 @@ def _split_right(layout: Layout, named: Named) -> list[tuple[Any, ...]]:
     return list(zip(*parts, strict=True))
 
 
+@EQUATIONS.add("log_softmax_vjp", x=-1)
+def log_softmax_vjp(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
+    shares, cotangents = np.exp(log_softmax(named["x"], axis=-1)), layout.split_as("x", float64(named["cotangent"]))
+    sums = steps.sum("the gradient of the sum of the exponentials", [np.sum(c, axis=-1, keepdims=True) for c in cotangents])
+    return [(c - y * total,) for c, y, total in zip(cotangents, layout.split_as("x", shares), sums, strict=True)]
+
+
+@EQUATIONS.add("softmax_vjp", x=-1)
+def softmax_of_ranks_vjp(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
+    shares = layout.split_as("x", softmax(named["x"], axis=-1))
+    cotangents = layout.split_as("x", float64(named["cotangent"]))
+    terms = [np.sum(c * y, axis=-1, keepdims=True) for c, y in zip(cotangents, shares, strict=True)]
+    sums = steps.sum("the gradient of the sum of the exponentials", terms)
+    return [(y * (c - total),) for c, y, total in zip(cotangents, shares, sums, strict=True)]
+
+
 @EQUATIONS.add("linear_cross_entropy_vjp", weight=-2)
 def linear_cross_entropy_vjp(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
     options = {name: value for name, value in named.items() if name not in ("cotangent", "x", "weight", "targets")}

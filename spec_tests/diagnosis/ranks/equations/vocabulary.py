@@ -106,7 +106,7 @@ def losses(steps: Steps, named: Named, zs: list[Any]) -> Values:
     )
     found = [_chosen(z, ids - first, n, targets) for z, first, n in zip(zs, firsts, lengths, strict=True)]
     chosen = steps.sum("the target's logit", found)
-    loss = [y[:, 0] + (top[:, 0] - target) for y, top, target in zip(sums, tops, chosen, strict=True)]
+    loss = [y - target for y, target in zip(logs, chosen, strict=True)]
     if not is_zero(smoothing := named.get("label_smoothing", 0.0)):
         means = mean(steps, "the mean of the logits", zs, many="tokens")
         even = [y - m[:, 0] for y, m in zip(logs, means, strict=True)]
@@ -114,8 +114,16 @@ def losses(steps: Steps, named: Named, zs: list[Any]) -> Values:
     if not is_zero(named.get("z_loss", 0.0)):
         loss = [a + named["z_loss"] * np.square(y) for a, y in zip(loss, logs, strict=True)]
     counted = [kept] * len(loss)
-    if steps.one_of({"each rank counts the rows alone whose targets are among its own tokens": (True, 0.2)}):
-        counted = [kept & (ids >= first) & (ids < first + n) for first, n in zip(firsts, lengths, strict=True)]
+    given = np.ravel(np.asarray(named["targets"]))
+    own_alone = steps.one_of(
+        {
+            "each rank counts the rows alone whose targets are among its own tokens": (kept, 0.2),
+            "each rank counts the rows alone whose targets are among its own tokens, ignored ones too": (True, 0.25),
+        }
+    )
+    if own_alone is not None:
+        own = [(given >= first) & (given < first + n) for first, n in zip(firsts, lengths, strict=True)]
+        counted = [of_rank & own_alone for of_rank in own]
     return [_reduced(np.where(of_rank, a, 0.0), of_rank, named) for a, of_rank in zip(loss, counted, strict=True)]
 
 
