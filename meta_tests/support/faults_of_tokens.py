@@ -259,7 +259,7 @@ FAULTS = (
         "blocks of later ranks are skipped, whatever the alignment",
         "        if len(columns):\n",
         "        if len(columns) and not (is_causal and origin > RANK):\n",
-        r"later ranks|ranks after",
+        r"later ranks|by the order of the ranks",
     ),
     LayoutFault(
         "ring",

@@ -29,8 +29,8 @@ class Layout:
     @classmethod
     def of(cls, calls: Sequence[Call], stated: Statement) -> Layout:
         """Return the layout of calls of one operation."""
-        found = (call.conventions.get("causal_alignment") for call in calls)
-        operation = calls[0].operation
+        operation, name = calls[0].operation, "causal_alignment"
+        found = (operation.backend.convention(name, operation.name), *(call.conventions.get(name, "") for call in calls))
         return cls(operation.spec, operation.backend.framework.world_size, stated, next(filter(None, found), "top-left"))
 
     @property

@@ -38,9 +38,7 @@ def rope(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values
         }
     )
     lengths = [a["x"].shape[-2] for a in own]
-    changed = [
-        {**a, "positions": anew(np.asarray(a["positions"]), lengths, r) if anew else a["positions"]} for r, a in enumerate(own)
-    ]
+    changed = [{**a, "positions": anew(a["positions"], lengths, r) if anew else a["positions"]} for r, a in enumerate(own)]
     return [call_right(layout.spec, a) for a in changed]
 
 
