@@ -26,7 +26,7 @@ FAULTS = (
         "each rank leaves out the experts of other ranks",
         "back * weights",
         "back * (to == RANK)[:, None] * weights",
-        r"other ranks|own experts",
+        rf"other ranks|own experts|{OWN}",
     ),
     LayoutFault(
         "expert",
