@@ -1,7 +1,7 @@
 """Which faults of sharded implementations are caught, and on how many ranks: python -m meta_tests.measure.sharded faults --write
 
-Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before.
-`layouts` tries the faults of meta_tests/support/faults_of_layouts.py, and compares what is said with what each has to be called.
+Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before. What is said is compared with
+what the fault has to be called. `layouts` tries the faults of meta_tests/support/faults_of_layouts.py.
 `right` tries the right implementations on 1 to 4 ranks.
 --write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_PART.txt there. What has a row
 there is not tried again, unless --again is given, other laws or another effort: the same command continues a run that was
@@ -15,7 +15,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ DATA = MEASURED / "sharded.json"
 ATTEMPTS = ((2, "smoke"), (3, "smoke"), (4, "smoke"), (3, "default"))  # ranks and effort; on one rank most are no faults
 RIGHT_SIZES = (1, 2, 3, 4)
 SEED = 0
+SHIPPED_FAULTS = {f"{variant.operation}: {variant.name} ({variant.file})": variant for variant in VARIANTS}
 LAYOUT_FAULTS = {f"{fault.layout}, {fault.operation}: {fault.name}": fault for fault in FAULTS}
 NAMING_KINDS = ("deviation", "near miss", "equation", "region")  # of causes that say what is wrong
 
@@ -74,14 +75,16 @@ def try_layout(fault: LayoutFault, number: int) -> dict[str, Any]:
     return try_fault(fault, (*sizes, (3, "default")))
 
 
-def judge_cause(fault: LayoutFault, row: dict[str, Any]) -> str:
+def judge_cause(fault: Variant | LayoutFault, row: dict[str, Any]) -> str:
     """Return how well the cause of a row says the fault.
 
-    "named": it is what the fault has to be called. "vague": it is a region. "unexplained": nothing is said. "false": it is
-    something else.
+    "named": it is what the fault has to be called. "quoted": it is an exception, with the line that raises it. "vague": it is a
+    region. "unexplained": nothing is said. "false": it is something else.
     """
     if not row["law"]:
         return "not caught"
+    if row["kind"] == "exception":
+        return "quoted"
     if row["kind"] in NAMING_KINDS and row["kind"] != "region":
         return "named" if re.search(fault.says, row["cause"], re.IGNORECASE) else "false"
     return "vague" if row["kind"] == "region" else "unexplained"
@@ -103,7 +106,7 @@ def try_right(backend: str, world_size: int, laws: str, effort: str) -> dict[str
 def list_tasks(part: str, laws: str, effort: str) -> dict[str, Callable[[], dict[str, Any]]]:
     """Return what a part has to try, by the key of its row."""
     if part == "faults":
-        return {f"{variant.operation}: {variant.name} ({variant.file})": partial(try_fault, variant) for variant in VARIANTS}
+        return {key: partial(try_fault, variant) for key, variant in SHIPPED_FAULTS.items()}
     if part == "layouts":
         return {key: partial(try_layout, fault, number) for number, (key, fault) in enumerate(LAYOUT_FAULTS.items())}
     return {
@@ -113,28 +116,18 @@ def list_tasks(part: str, laws: str, effort: str) -> dict[str, Callable[[], dict
     }
 
 
-def describe_faults(rows: dict[str, Any], count: int) -> Iterator[str]:
-    """Yield the lines of sharded_faults.txt."""
-    caught, named = sum(bool(row["law"]) for row in rows.values()), sum(row["kind"] in NAMING_KINDS for row in rows.values())
-    yield f"{caught} of {len(rows)} faults of sharded implementations are caught; the cause of {named} is named."
+def describe_judged(faults: Mapping[str, Variant | LayoutFault], what: str, rows: dict[str, Any], count: int) -> Iterator[str]:
+    """Yield the lines of the text of faults: how many were caught, how well their causes were said, and each."""
+    judged = {key: judge_cause(faults[key], row) for key, row in rows.items()}
+    said = Counter(judged.values())
+    yield f"{len(rows) - said['not caught']} of {len(rows)} {what} are caught: {said['named']} are named, "
+    yield f"{said['quoted']} end with an exception that is quoted, {said['vague']} are described vaguely,"
+    yield f"{said['false']} called something else, {said['unexplained']} not explained."
     if len(rows) < count:
         yield f"{count - len(rows)} more have not been tried."
     yield "Each runs in float32. The law is the first that failed."
     for key, row in rows.items():
         found = f"{row['law']} on {row['world_size']} ranks at {row['effort']} effort" if row["law"] else "NOT CAUGHT"
-        yield f"\n{key}\n    {found}; {row['kind']}: {row['cause']}"
-
-
-def describe_layouts(rows: dict[str, Any], count: int) -> Iterator[str]:
-    """Yield the lines of sharded_layouts.txt."""
-    judged = {key: judge_cause(LAYOUT_FAULTS[key], row) for key, row in rows.items()}
-    said = Counter(judged.values())
-    yield f"{len(rows) - said['not caught']} of {len(rows)} faults of six layouts are caught: {said['named']} are named, "
-    yield f"{said['vague']} described vaguely, {said['false']} called something else, {said['unexplained']} not explained."
-    if len(rows) < count:
-        yield f"{count - len(rows)} more have not been tried."
-    for key, row in rows.items():
-        found = f"{row['law']} on {row['world_size']} ranks at {row['effort']} effort"
         yield f"\n{key}\n    {judged[key]}: {found}; {row['kind']}: {row['cause']}"
 
 
@@ -149,7 +142,11 @@ def describe_right(rows: dict[str, Any], count: int) -> Iterator[str]:
         yield from (f"    ALARM {alarm}" for alarm in row["alarms"])
 
 
-DESCRIBE = {"faults": describe_faults, "layouts": describe_layouts, "right": describe_right}
+DESCRIBE: dict[str, Callable[[dict[str, Any], int], Iterator[str]]] = {
+    "faults": partial(describe_judged, SHIPPED_FAULTS, "faults of sharded implementations that ship"),
+    "layouts": partial(describe_judged, LAYOUT_FAULTS, "faults of six layouts"),
+    "right": describe_right,
+}
 
 
 def read_rows() -> dict[str, dict[str, Any]]:

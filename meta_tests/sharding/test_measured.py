@@ -10,6 +10,7 @@ import pytest
 from ..measure import sharded
 from ..support.layout_fault import LayoutFault
 from ..support.paths import MEASURED
+from ..support.sharded_variant import Variant
 
 
 @pytest.mark.parametrize("part", sharded.DESCRIBE)
@@ -23,10 +24,34 @@ def test_every_fault_that_was_tried_was_caught_and_right_ones_raised_no_alarm() 
     assert [key for key, row in rows["right"].items() if row["alarms"]] == []
 
 
-def test_every_fault_of_a_layout_was_caught_and_none_called_something_else() -> None:
-    rows = sharded.read_rows()["layouts"]
-    judged = {key: sharded.judge_cause(sharded.LAYOUT_FAULTS[key], row) for key, row in rows.items()}
+@pytest.mark.parametrize(("part", "faults"), [("layouts", sharded.LAYOUT_FAULTS), ("faults", sharded.SHIPPED_FAULTS)])
+def test_every_fault_was_caught_and_none_called_something_else(part: str, faults: dict[str, Variant | LayoutFault]) -> None:
+    rows = sharded.read_rows()[part]
+    judged = {key: sharded.judge_cause(faults[key], row) for key, row in rows.items()}
     assert [key for key, said in judged.items() if said in ("not caught", "false")] == []
+
+
+def test_four_of_five_faults_of_layouts_are_named() -> None:
+    rows = sharded.read_rows()["layouts"]
+    judged = [sharded.judge_cause(sharded.LAYOUT_FAULTS[key], row) for key, row in rows.items()]
+    assert len(judged) >= 60
+    assert judged.count("named") >= 0.8 * len(judged)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "said"),
+    [
+        ("equation", "bias is added once for each rank", "named"),
+        ("equation", "the answers are those of `x = x / 2`", "false"),
+        ("exception", "the call raised RuntimeError: sizes differ, at mine.py:3 in linear", "quoted"),
+        ("region", "wrong from d_in = 2 on", "vague"),
+        ("unexplained", "wrong answers that nothing known explains", "unexplained"),
+    ],
+)
+def test_a_cause_is_compared_with_what_a_fault_has_to_be_called(kind: str, cause: str, said: str) -> None:
+    fault = next(fault for fault in sharded.VARIANTS if fault.name == "every rank adds the bias")
+    assert sharded.judge_cause(fault, {"law": "linear.reference", "kind": kind, "cause": cause}) == said
+    assert sharded.judge_cause(fault, {"law": "", "kind": "", "cause": ""}) == "not caught"
 
 
 @pytest.mark.parametrize("fault", sharded.LAYOUT_FAULTS.values(), ids=list(sharded.LAYOUT_FAULTS))

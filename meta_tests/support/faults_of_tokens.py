@@ -26,7 +26,7 @@ FAULTS = (
         "each rank leaves out the experts of other ranks",
         "back * weights",
         "back * (to == RANK)[:, None] * weights",
-        r"other ranks|own experts",
+        rf"other ranks|own experts|{OWN}",
     ),
     LayoutFault(
         "expert",
@@ -44,6 +44,39 @@ FAULTS = (
         "for expert in range(len(w1)):",
         "for expert in range(len(w1) - 1):",
         r"last expert",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "what comes back stays in the order of the experts",
+        "index_add(0, pairs // k, back *",
+        "index_add(0, torch.arange(len(pairs)) // k, back *",
+        r"order|back to their own|another token",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "pairs are counted by the number of tokens, not of experts of a token",
+        "tokens[pairs // k]",
+        "tokens[pairs % max(len(tokens), 1)]",
+        r"given (another|the) token|p % tokens",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "weights are normalized by the experts on the rank of the token alone",
+        "weights = weights / weights.sum(-1, keepdim=True)",
+        "own = torch.bucketize(order, torch.tensor(owned).cumsum(0), right=True) == RANK\n"
+        "        weights = weights / (weights * own).sum(-1, keepdim=True).clamp(min=1e-9)",
+        r"weights?.* own",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "an expert takes no more than its share of a rank's tokens",
+        "        rows = torch.nonzero(local == expert)[:, 0]\n",
+        "        rows = torch.nonzero(local == expert)[:, 0][: max(1, -(-len(local) // max(len(w1), 1)))]\n",
+        r"an expert takes|capacity|no more",
     ),
     # by tokens, with all-gather
     LayoutFault(
@@ -105,6 +138,56 @@ FAULTS = (
         ".narrow(-2, 0, len(rows))\n    return",
         r"mask",
     ),
+    LayoutFault(
+        "sequence",
+        "rope",
+        "the number of the rank's first token is added to positions that count all tokens",
+        "angle = positions[..., None]",
+        "angle = (positions + sum(lengths_of(x.shape[-2])[:RANK]))[..., None]",
+        r"position.*(first|twice|added)",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "the causal mask is aligned by the rank's own number of queries",
+        "seen = visible(n, m, rows, torch.arange(m), is_causal)",
+        "seen = visible(q.shape[-2], m, rows, torch.arange(m), is_causal)",
+        r"causal mask .*own",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "a rank's first query is found as if all ranks had as many",
+        "sum(lengths[:RANK])\n    rows = torch.arange(first, first + q.shape[-2])\n    seen = visible(n, m, rows,",
+        "sum(lengths[:RANK])\n    rows = torch.arange(first, first + q.shape[-2])\n"
+        "    seen = visible(n, m, rows - first + RANK * q.shape[-2],",
+        r"as if all ranks had as many",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "the gradients of keys and values are not reduced",
+        "return reduced(g).narrow",
+        "return g.narrow",
+        OWN,
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "the gradients of keys and values are averaged over the ranks",
+        "return reduced(g).narrow",
+        "return (reduced(g) / RANKS).narrow",
+        r"gradients? of k.*mean|1/(2|3)",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "what fills up short parts is seen as keys of zeros",
+        "    return attend(q, k, v, seen, scale)",
+        "    more = -m % RANKS\n    k, v = (F.pad(x, (0, 0, 0, more)) for x in (k, v))\n"
+        "    return attend(q, k, v, F.pad(seen, (0, more), value=True), scale)",
+        r"zeros|fill|pad",
+    ),
     # in a ring
     LayoutFault(
         "ring",
@@ -162,6 +245,38 @@ FAULTS = (
         "v = passed_on(v, keys[(origin - 1) % RANKS])\n            k = passed_on(k, keys[(origin - 1) % RANKS]) * 0 + 1",
         r"key|k ",
     ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "blocks are taken for those of the ranks after, not before",
+        "start = sum(keys[:origin])",
+        "start = sum(keys[: (RANK + step) % RANKS])",
+        r"causal mask takes .*(order|next|opposite|after)",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "blocks of later ranks are skipped, whatever the alignment",
+        "        if len(columns):\n",
+        "        if len(columns) and not (is_causal and origin > RANK):\n",
+        r"later ranks|by the order of the ranks",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the sum of exponentials is that of the last block alone",
+        "total = total * old + e.sum(-1, keepdim=True)",
+        "total = e.sum(-1, keepdim=True)",
+        r"sum of exponentials .*(last|one) block",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the sum of values is that of the last block alone",
+        "out = out * old + e @ v",
+        "out = e @ v",
+        r"sum of values .*(last|one) block",
+    ),
     # by heads
     LayoutFault(
         "heads",
@@ -208,5 +323,37 @@ FAULTS = (
     ),
     LayoutFault(
         "heads", "multihead_self_attention", "the gradient of x is not reduced", "    x = enter(x)\n    q, k", "    q, k", OWN
+    ),
+    LayoutFault(
+        "heads",
+        "multihead_self_attention",
+        "the scale is that of the rank's own features divided by all heads",
+        "heads = attend(q, k, v, seen, None)",
+        "heads = attend(q, k, v, seen, (len(w_q) / num_heads) ** -0.5)",
+        r"scale|sqrt",
+    ),
+    LayoutFault(
+        "heads",
+        "multihead_self_attention",
+        "the backward pass of the sum is a sum, too",
+        "        return reduced(x)\n\n    @staticmethod\n    def backward(ctx, g):\n        return g",
+        "        return reduced(x)\n\n    @staticmethod\n    def backward(ctx, g):\n        return reduced(g)",
+        r"multiplied by the number of ranks|once for each rank",
+    ),
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "the heads of a group are counted among the rank's own",
+        "mine // group",
+        "(mine // max(q.shape[-3] // k.shape[-3], 1)).clamp(max=k.shape[-3] - 1)",
+        r"heads? .*own",
+    ),
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "the gradients of keys and values are averaged over the ranks",
+        "        return reduced(g)\n\n\ndef lengths_of",
+        "        return reduced(g) / RANKS\n\n\ndef lengths_of",
+        r"gradients? of k.*mean|1/(2|3)",
     ),
 )

@@ -21,13 +21,14 @@ WORLD_SIZE = "dist.get_world_size()"
 
 @dataclass(frozen=True)
 class Variant:
-    """One fault: what it is, the file with the text that it changes, and the operation that it spoils."""
+    """One fault: what it is, the operation that it spoils, the file, the text that it changes, and what an explanation says."""
 
     name: str
     operation: str
     file: str
     old: str
     new: str
+    says: str  # a pattern
 
     @property
     def backend(self) -> str:

@@ -11,6 +11,7 @@ VARIANTS = (
         JAX_LAYERS,
         "_plus(summed(h @ weight.T), bias)",
         "summed(_plus(h @ weight.T, bias))",
+        r"bias is (added once for each rank|doubled)",
     ),
     Variant(
         "the first row of the next rank is taken for the rank's own last one",
@@ -18,6 +19,7 @@ VARIANTS = (
         JAX_VOCABULARY,
         "places < len(weight)",
         "places <= len(weight)",
+        r"next rank",
     ),
     Variant(
         "rows are added to zeros in floating point, which makes subnormal numbers zero",
@@ -25,6 +27,7 @@ VARIANTS = (
         JAX_VOCABULARY,
         "return only(jnp.where(",
         "return summed(jnp.where(",
+        r"subnormal",
     ),
     Variant(
         "the sum of exponentials is the rank's own",
@@ -32,6 +35,7 @@ VARIANTS = (
         JAX_VOCABULARY,
         "jnp.log(summed(jnp.exp(shifted).sum(axis, keepdims=True)))\n\n    return",
         "jnp.log(jnp.exp(shifted).sum(axis, keepdims=True))\n\n    return",
+        r"sum of the exponentials of its own",
     ),
     Variant(
         "what fills up the vocabulary takes part in the softmax",
@@ -39,6 +43,7 @@ VARIANTS = (
         JAX_VOCABULARY,
         "result=cut(x.ndim, axis), filling=-jnp.inf",
         "result=cut(x.ndim, axis), filling=0",
+        r"fills up",
     ),
     Variant(
         "label smoothing divides by the length of the vocabulary that is filled up",
@@ -46,6 +51,7 @@ VARIANTS = (
         JAX_VOCABULARY,
         "z, 0).sum(-1)) / vocabulary",
         "z, 0).sum(-1)) / summed(z.shape[-1])",
+        r"fills up|filled up",
     ),
     Variant(
         "a rank takes the heads of keys and values that the first rank uses",
@@ -53,6 +59,7 @@ VARIANTS = (
         JAX_ATTENTION,
         "mine // group",
         "(mine - mine[0]) // group",
+        r"counted from the first of a rank's own",
     ),
     Variant(
         "the keys are taken for those of the rank after",
@@ -60,6 +67,7 @@ VARIANTS = (
         JAX_ATTENTION,
         "(rank() - step)",
         "(rank() + step)",
+        r"next rank|rank after",
     ),
     Variant(
         "the mask is that of the rank's own keys in every step of the ring",
@@ -67,6 +75,7 @@ VARIANTS = (
         JAX_ATTENTION,
         "of_keys(seen, origin)",
         "of_keys(seen, rank())",
+        r"mask .* own",
     ),
     Variant(
         "the output is not rescaled when the maximum grows",
@@ -74,6 +83,7 @@ VARIANTS = (
         JAX_ATTENTION,
         "out * old + e @ v",
         "out + e @ v",
+        r"not rescaled",
     ),
     Variant(
         "the last step of the ring is left out",
@@ -81,5 +91,6 @@ VARIANTS = (
         JAX_ATTENTION,
         "for step in range(WORLD_SIZE):",
         "for step in range(max(1, WORLD_SIZE - 1)):",
+        r"last step of the ring is left out|own rank alone",
     ),
 )

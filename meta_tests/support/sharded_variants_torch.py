@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .layout_fault import OWN
 from .sharded_variant import ATTENTION, AXIS, GROUP, LAYERS, RING, VOCABULARY, WORLD_SIZE, Variant
 
 VARIANTS = (
@@ -11,6 +12,7 @@ VARIANTS = (
         LAYERS,
         "y = summed(x @ weight.mT)\n    return y if bias is None else y + bias",
         "y = x @ weight.mT\n    return summed(y if bias is None else y + bias)",
+        r"bias is (added once for each rank|doubled)",
     ),
     Variant(
         "every rank adds its share of the bias, whose gradient is then 1/n",
@@ -18,6 +20,7 @@ VARIANTS = (
         LAYERS,
         "y = summed(x @ weight.mT)\n    return y if bias is None else y + bias",
         f"y = x @ weight.mT\n    return summed(y if bias is None else y + bias / {WORLD_SIZE})",
+        r"gradient of bias",
     ),
     Variant(
         "rank 0 alone adds the bias after the sum",
@@ -25,36 +28,34 @@ VARIANTS = (
         LAYERS,
         "y = summed(x @ weight.mT)\n    return y if bias is None else y + bias",
         "y = summed(x @ weight.mT)\n    return y if bias is None else y + bias * (RANK == 0)",
+        r"rank 0 alone adds bias",
     ),
-    Variant(
-        "the gradient of x is not reduced",
-        "swiglu",
-        LAYERS,
-        "    x = copied(x)\n",
-        "",
-    ),
+    Variant("the gradient of x is not reduced", "swiglu", LAYERS, "    x = copied(x)\n", "", OWN),
     Variant(
         "every rank adds the output bias",
         "swiglu",
         LAYERS,
         "@ w2.mT)\n    return y if b2 is None else y + b2\n\n\n@in_float32\ndef feed_forward",
         "@ w2.mT)\n    return y if b2 is None else y + summed(b2)\n\n\n@in_float32\ndef feed_forward",
+        r"b2 is (added once for each rank|doubled)",
     ),
-    Variant("the result is not reduced", "feed_forward", LAYERS, "y = summed(h @ w2.mT)", "y = h @ w2.mT"),
+    Variant("the result is not reduced", "feed_forward", LAYERS, "y = summed(h @ w2.mT)", "y = h @ w2.mT", OWN),
     Variant(
         "the sum is stored in 16 bits before it is reduced",
         "feed_forward",
         LAYERS,
         "y = summed(h @ w2.mT)",
         "y = summed((h @ w2.mT).bfloat16().to(h.dtype))",
+        r"bfloat16",
     ),
-    Variant("the gradient of x is not reduced", "glu", LAYERS, "whole.glu(copied(x)", "whole.glu(x"),
+    Variant("the gradient of x is not reduced", "glu", LAYERS, "whole.glu(copied(x)", "whole.glu(x", OWN),
     Variant(
         "the gradient of the replicated gain is not reduced",
         "rms_norm",
         LAYERS,
         "whole.rms_norm(x, copied(weight)",
         "whole.rms_norm(x, weight",
+        OWN,
     ),
     Variant(
         "the gradient of the replicated bias is not reduced",
@@ -62,9 +63,15 @@ VARIANTS = (
         LAYERS,
         "copied(weight), copied(bias)",
         "copied(weight), bias",
+        OWN,
     ),
     Variant(
-        "the experts' outputs are reduced twice", "mixture_of_experts", LAYERS, "summed(y).reshape", "summed(summed(y)).reshape"
+        "the experts' outputs are reduced twice",
+        "mixture_of_experts",
+        LAYERS,
+        "summed(y).reshape",
+        "summed(summed(y)).reshape",
+        r"multiplied by the number of ranks|once more for each rank",
     ),
     Variant(
         "the gradient of the router's weights is not reduced",
@@ -72,6 +79,7 @@ VARIANTS = (
         LAYERS,
         "copied(tokens), copied(weights)",
         "copied(tokens), weights",
+        r"gradients? of (the experts' weights|x and router|router).* own",
     ),
     Variant(
         "the router's gradient of x is counted by every rank",
@@ -79,6 +87,7 @@ VARIANTS = (
         LAYERS,
         "moe_router(tokens @",
         "moe_router(copied(tokens) @",
+        r"gradient of x through the router is added once for each rank",
     ),
     Variant(
         "the first expert of a rank is found as if shards were even",
@@ -86,14 +95,23 @@ VARIANTS = (
         LAYERS,
         "first = sum(map(len, places_of(w1, 0)[:RANK]))",
         "first = RANK * len(w1)",
+        r"first expert.*as if all ranks had as many",
     ),
-    Variant("the first row of each shard is missed", "embedding", VOCABULARY, "(ids >= first) &", "(ids > first) &"),
+    Variant(
+        "the first row of each shard is missed",
+        "embedding",
+        VOCABULARY,
+        "(ids >= first) &",
+        "(ids > first) &",
+        r"first of .* each rank is missed",
+    ),
     Variant(
         "the first row of a rank is found as if shards were even",
         "embedding",
         VOCABULARY,
         "first = sum(len(p) for p in places[:RANK])",
         "first = RANK * len(mine)",
+        r"as if all ranks had as many",
     ),
     Variant(
         "ids of other ranks are clamped to the last row and not masked",
@@ -101,6 +119,7 @@ VARIANTS = (
         VOCABULARY,
         "torch.where(here, ids - first, len(mine))",
         "torch.where(here, ids - first, max(len(mine) - 1, 0))",
+        r"other ranks are not masked",
     ),
     Variant(
         "the maximum is not reduced",
@@ -108,6 +127,7 @@ VARIANTS = (
         VOCABULARY,
         "all_reduce(filled.amax(-1, keepdim=True), dist.ReduceOp.MAX)",
         "filled.amax(-1, keepdim=True)",
+        r"maximum of its own",
     ),
     Variant(
         "the sum of the exponentials is not reduced",
@@ -115,6 +135,7 @@ VARIANTS = (
         VOCABULARY,
         "copied(summed(shifted.exp().sum(-1, keepdim=True)))",
         "shifted.exp().sum(-1, keepdim=True)",
+        r"sum of the exponentials of its own",
     ),
     Variant(
         "the gradient of the sum is not reduced",
@@ -122,6 +143,7 @@ VARIANTS = (
         VOCABULARY,
         "copied(summed(e.sum(-1, keepdim=True)))",
         "summed(e.sum(-1, keepdim=True))",
+        r"gradient of .* own",
     ),
     Variant(
         "the gradient of a whole result is reduced, and so n times too large",
@@ -129,6 +151,7 @@ VARIANTS = (
         VOCABULARY,
         "(top + summed(torch.exp(x - top).sum(-1, keepdim=True)).log())",
         "(top + copied(summed(torch.exp(x - top).sum(-1, keepdim=True))).log())",
+        r"multiplied by the number of ranks",
     ),
     Variant(
         "label smoothing takes the mean of the local logits",
@@ -136,6 +159,7 @@ VARIANTS = (
         VOCABULARY,
         "mean = summed(z.sum(-1)) / sum(map(len, places))",
         "mean = z.sum(-1) / max(z.shape[-1], 1)",
+        r"mean of the logits .* own",
     ),
     Variant(
         "label smoothing takes the local size of the vocabulary",
@@ -143,6 +167,7 @@ VARIANTS = (
         VOCABULARY,
         "mean = summed(z.sum(-1)) / sum(map(len, places))",
         "mean = summed(z.sum(-1)) / max(z.shape[-1], 1)",
+        r"divided by the rank's own number",
     ),
     Variant(
         "label smoothing takes the mean of the ranks' means",
@@ -150,6 +175,7 @@ VARIANTS = (
         VOCABULARY,
         "mean = summed(z.sum(-1)) / sum(map(len, places))",
         f"mean = summed(z.sum(-1) / max(z.shape[-1], 1)) / {WORLD_SIZE}",
+        r"mean of the ranks' means",
     ),
     Variant(
         "the target's logit is not reduced",
@@ -157,6 +183,7 @@ VARIANTS = (
         VOCABULARY,
         "lse - summed(padded.gather(-1, _place(ids, places)[:, None])[:, 0])",
         "lse - padded.gather(-1, _place(ids, places)[:, None])[:, 0]",
+        r"target's logit of its own",
     ),
     Variant(
         "the gradient of x is not reduced",
@@ -164,6 +191,7 @@ VARIANTS = (
         VOCABULARY,
         "cross_entropy(copied(_widened(x))",
         "cross_entropy(_widened(x)",
+        OWN,
     ),
     Variant(
         "heads of keys and values are dealt out in turn",
@@ -171,6 +199,7 @@ VARIANTS = (
         ATTENTION,
         "heads[RANK] // group",
         "heads[RANK] % k.shape[-3]",
+        r"\bmod\b|modulo",
     ),
     Variant(
         "heads of keys and values are counted from the rank's first",
@@ -178,6 +207,7 @@ VARIANTS = (
         ATTENTION,
         "heads[RANK] // group",
         "(heads[RANK] - heads[RANK][:1].sum()) // group",
+        r"from the first of a rank's own",
     ),
     Variant(
         "the gradients of replicated keys and values are not reduced",
@@ -185,6 +215,7 @@ VARIANTS = (
         ATTENTION,
         "(copied(x).index_select",
         "(x.index_select",
+        r"gradients of k and v .* own",
     ),
     Variant(
         "every rank takes the mask of the first heads",
@@ -192,6 +223,7 @@ VARIANTS = (
         ATTENTION,
         "seen = seen.index_select(-3, heads[RANK])",
         "seen = seen[..., : len(heads[RANK]), :, :]",
+        r"every (rank has the mask of the first heads|head has the mask of the first)",
     ),
     Variant(
         "the causal mask begins anew on each rank",
@@ -199,6 +231,7 @@ VARIANTS = (
         ATTENTION,
         "visible(n, m, mask, is_causal).index_select(-2, rows[RANK])",
         "visible(n, m, mask, is_causal)[..., : len(rows[RANK]), :]",
+        r"mask.*(begins anew|of the first queries)",
     ),
     Variant(
         "the gradients of gathered keys and values are not reduced",
@@ -206,6 +239,7 @@ VARIANTS = (
         GROUP,
         "return all_reduce(g).index_select",
         "return g.index_select",
+        r"gradients of k and v .* own",
     ),
     Variant(
         "the gradient of the replicated bias is not reduced",
@@ -213,6 +247,7 @@ VARIANTS = (
         ATTENTION,
         "copied(bias.expand(torch.broadcast_shapes(bias.shape, (n, m))))",
         "bias.expand(torch.broadcast_shapes(bias.shape, (n, m)))",
+        r"gradient of bias .* own",
     ),
     Variant(
         "the backward ring uses the rank's own keys and values in each step",
@@ -220,6 +255,7 @@ VARIANTS = (
         RING,
         "k, v, dk, dv = _next(origin, columns, k, v, dk, dv)",
         "_, _, dk, dv = _next(origin, columns, k, v, dk, dv)",
+        r"_distributed_ring.py:\d+ in backward",
     ),
     Variant(
         "the ring masks each block as if it were the first",
@@ -227,6 +263,7 @@ VARIANTS = (
         RING,
         "scores, _ = _scores(q, k, seen, scale, rows[RANK], columns[origin])",
         "scores, _ = _scores(q, k, seen, scale, rows[RANK], torch.arange(k.shape[-2]))",
+        r"block.* (first keys|first ones)",
     ),
     Variant(
         "the running output is not rescaled by the new maximum",
@@ -234,6 +271,7 @@ VARIANTS = (
         RING,
         "out * old + e @ v",
         "out + e @ v",
+        r"sum of values is not rescaled",
     ),
     Variant(
         "the ring leaves out its last block",
@@ -241,6 +279,7 @@ VARIANTS = (
         RING,
         "            if k.shape[-2]:\n",
         "            if k.shape[-2] and step < max(1, WORLD_SIZE - 1):\n",
+        r"keys of its own rank alone|last step of the ring is left out",
     ),
     Variant(
         "the cotangent of the lse is ignored",
@@ -248,6 +287,7 @@ VARIANTS = (
         RING,
         "keepdim=True) - g_lse[..., None]",
         "keepdim=True)",
+        r"cotangent of lse is ignored",
     ),
     Variant(
         "keys in zigzag order are masked as if they were contiguous",
@@ -255,14 +295,16 @@ VARIANTS = (
         RING,
         "places_of(q, -2, zigzag), places_of(k, -2, zigzag)",
         "places_of(q, -2, zigzag), places_of(k, -2)",
+        r"_distributed_ring.py:\d+ in forward",
     ),
-    Variant("the gradient of x is not reduced", "linear", AXIS, "whole.linear(copied(x)", "whole.linear(x"),
+    Variant("the gradient of x is not reduced", "linear", AXIS, "whole.linear(copied(x)", "whole.linear(x", OWN),
     Variant(
         "the gradients of replicated weights are not reduced",
         "swiglu",
         AXIS,
         "None if w is None else copied(w)",
         "None if w is None else w",
+        r"gradients of w1.* own",
     ),
     Variant(
         "the mean is over the rank's own hidden units",
@@ -270,6 +312,7 @@ VARIANTS = (
         AXIS,
         "copied(summed(h.square().sum(-1, keepdim=True))) / width",
         "h.square().sum(-1, keepdim=True) / max(h.shape[-1], 1)",
+        r"mean square .* own",
     ),
     Variant(
         "the mean is the mean of the ranks' means",
@@ -277,6 +320,7 @@ VARIANTS = (
         AXIS,
         "mean = copied(summed(h.sum(-1, keepdim=True))) / width",
         f"mean = copied(summed(h.sum(-1, keepdim=True) / max(h.shape[-1], 1))) / {WORLD_SIZE}",
+        r"mean of the ranks' means",
     ),
     Variant(
         "the gradient of the mean square is not reduced",
@@ -284,5 +328,6 @@ VARIANTS = (
         AXIS,
         "copied(summed(h.square().sum(-1, keepdim=True))) / width",
         "summed(h.square().sum(-1, keepdim=True)) / width",
+        r"gradient of (x|the mean square) of its own",
     ),
 )

@@ -35,6 +35,31 @@ def _list_others(call: Call) -> list[Call]:
         with suppress(Violation):  # an array of another shape is a failure of its own
             operation.values(other, framework.of_rank(answer, rank))
             found.append(other)
+            _share_expectations(call, other)
+    return found
+
+
+def _share_expectations(call: Call, other: Call) -> None:
+    """Let two ranks' answers to one call be judged by the same bounds, unless these depend on answers that differ."""
+    declaration = call.operation.spec.declaration
+    depends = call.chooses or declaration.judged_at or declaration.keeps
+    if other.formats == call.formats and (not depends or has_same_answer(call, other)):
+        other._expectations = call._expectations
+
+
+def has_same_answer(call: Call, other: Call) -> bool:
+    """Whether two ranks gave the same numbers. NaN is one of them."""
+    if call.observed is None or other.observed is None:
+        return False
+    return np.array_equal(call.observed, other.observed, equal_nan=call.observed.dtype.kind == "f")
+
+
+def list_distinct(call: Call) -> list[Call]:
+    """Return the call once for each answer: of ranks with the same one, the first."""
+    found: list[Call] = []
+    for each in list_ranks(call):
+        if not any(has_same_answer(each, other) for other in found):
+            found.append(each)
     return found
 
 

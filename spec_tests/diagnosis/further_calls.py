@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from ..calls.call import Call
-from ..calls.ranks import list_ranks
+from ..calls.ranks import list_distinct
 from .wish import Wish
 
 MAX_CALLS = 128
@@ -32,8 +32,8 @@ class FurtherCalls:
         return self._keep(itertools.islice(self._of_operation(self.ask(wish) if self.ask else ()), count))
 
     def _of_operation(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """Yield the calls of the operation, each with the answer of every rank that has one of its own."""
-        return (each for call in calls if call.operation.name == self.operation for each in list_ranks(call))
+        """Yield the calls of the operation, each with the answer of every rank that has another than those before it."""
+        return (each for call in calls if call.operation.name == self.operation for each in list_distinct(call))
 
     def _keep(self, calls: Iterable[Call]) -> Iterator[Call]:
         for call in calls:

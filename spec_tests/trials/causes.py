@@ -21,7 +21,7 @@ from .circumstances import Circumstance, find_circumstance
 from .failure import Failure
 from .failure_budget import FailureBudget
 from .forward_result import find_cause_of_forward, find_failure_of_forward, find_in_forward
-from .new_cause import search
+from .new_cause import search, search_ranks
 from .settling import SETTLING_CALLS, find_superseded, identify, settle
 
 IS_FORWARD_UNCHANGED = "forward_unchanged"  # the law that compares a result with the one that is differentiated
@@ -138,7 +138,10 @@ class Causes:
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         ask = partial(asker.ask, failure.culprit)
-        explained = explain(evidence, known, is_late, ask, asker.answer_instead, asker.ask_in_float32)
+        if of_ranks := search_ranks(evidence, ask, budget.search):
+            explained = [of_ranks]
+        else:
+            explained = explain(evidence, known, is_late, ask, asker.answer_instead, asker.ask_in_float32)
         explanations = [found for found in explained if not contradicts_a_rank(found.predicts, evidence)]
         new = [call for call in failure.wrong_calls if not self.predicts(call)]
         if not explanations and (of_forward := find_cause_of_forward(self.found, new, asker)) is not None:

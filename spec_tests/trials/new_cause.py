@@ -11,6 +11,7 @@ from ..diagnosis.equations.search import search_equation
 from ..diagnosis.equations.unstable_forms import find_unstable_form
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.further_calls import Ask
 from ..diagnosis.near_misses import find_fixed_option
 from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
@@ -23,7 +24,7 @@ from ..diagnosis.regions.region import Region
 from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 
-RANKS_SHARE = 0.5  # of the budget, for what several ranks compute in place of the equation
+RANKS_SHARE = 0.8  # of the budget, for what several ranks compute in place of the equation
 OPERATOR_SHARE = 0.2  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
 WHERE_SHARE = 0.6  # of what is left, to find where what explains all wrong answers, and some right ones, is computed
 EQUATION_SHARE = 0.6  # of what is left, to list changed lines; the rest is to test them, or for a region
@@ -39,6 +40,14 @@ class Questions(Protocol):
     def ask_in_float32(self, call: Call) -> Call | None: ...
 
     def find_region(self, name: str, evidence: Evidence, budget: Budget, halves: Sequence[Explanation]) -> Region | None: ...
+
+
+def search_ranks(evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
+    """Return what several ranks compute in place of the equation, None on one rank, or if nothing known explains all answers.
+
+    It is looked for before known bugs: one of these may give the same answers to the few calls that were made.
+    """
+    return find_fault_of_ranks(evidence, ask, budget.part(RANKS_SHARE)) if evidence.wrong else None
 
 
 def search(
@@ -59,8 +68,6 @@ def search(
     if not evidence.wrong:
         return None
     ask, halves, region = partial(questions.ask, name), list[Explanation](), None
-    if found := find_fault_of_ranks(evidence, ask, budget.part(RANKS_SHARE)):
-        return found
     for find in (find_place, find_overflow):
         if found := find(evidence, ask, budget.is_spent):
             return found

@@ -39,8 +39,8 @@ class Equation(Candidate, Protocol):
 class EquationCheck:
     """The further calls of one failure, and the budget until the end of which they may be made."""
 
-    def __init__(self, further: FurtherCalls, last: Budget):
-        self.further, self.last = further, last
+    def __init__(self, further: FurtherCalls, last: Budget, *, least: int = MIN_FURTHER_CALLS):
+        self.further, self.last, self.least = further, last, least
         self._shared: Mode | None = None  # the settings of the wrong answers for which `_beside` was made
         self._beside: Iterator[Call] = iter(())  # the calls that violate one of them and were not made yet
 
@@ -64,7 +64,7 @@ class EquationCheck:
                 add(call)
                 return True
             if self.last.is_spent():
-                return number < MIN_FURTHER_CALLS or candidate.mode is not None
+                return number < self.least or candidate.mode is not None
         return False
 
     def _ask_beside(self, shared: Mode, wrong: Call) -> Iterator[Call]:

@@ -18,17 +18,16 @@ from .steps import SUMS, Manner
 MAX_TOGETHER = 2  # gradients in which one mistake shows, unless it shows in all
 
 
-def list_gradients(layout: Layout, call: Call) -> Iterator[Alternative]:
-    """Yield the wrong sums of the gradients that a call asks for."""
+def list_gradients(layout: Layout, calls: Sequence[Call]) -> Iterator[Alternative]:
+    """Yield the wrong sums of the gradients that the calls ask for."""
     if not layout.spec.is_gradient:
         return
-    asked = call.keywords["wrt"]
-    asked = [asked] if isinstance(asked, str) else list(asked)
-    names = list(dict.fromkeys(name.partition("[")[0] for name in asked))
+    names = _list_asked(layout, calls)
     once = () if _cuts_cotangent(layout) else layout.forward.declaration.linear  # what is added to the sum has no parts
-    whole = [name for name in names if layout.of_result(name) is None]
-    sets = [subset for size in range(1, MAX_TOGETHER + 1) for subset in combinations(whole, size)]
-    for subset in dict.fromkeys((*sets, tuple(whole), *((name,) for name in names), tuple(names))):
+    whole, cut = ([name for name in names if (layout.of_result(name) is None) is is_whole] for is_whole in (True, False))
+    sets = [subset for of in (whole, cut) for size in range(1, MAX_TOGETHER + 1) for subset in combinations(of, size)]
+    in_sum = tuple(name for name in names if name not in once or layout.of_result(name) is not None)
+    for subset in dict.fromkeys((*sets, tuple(whole), tuple(cut), tuple(names), in_sum)):
         if not subset:
             continue
         said, several = f"the gradient{'s' * (len(subset) > 1)} of {_join(subset)}", len(subset) > 1
@@ -48,6 +47,14 @@ def list_gradients(layout: Layout, call: Call) -> Iterator[Alternative]:
                 words = words.replace(f"{said} is", f"{said} are").replace("it is not", "they are not") if several else words
                 compute = bound(_compute, layout, frozenset(subset), manner)
                 yield Alternative(layout.spec.name, words, compute, cost + 0.1 * len(subset), evaluations=layout.count)
+
+
+def _list_asked(layout: Layout, calls: Sequence[Call]) -> list[str]:
+    """Return the arguments of which some call asks the gradient, in their order."""
+    asked = [call.keywords["wrt"] for call in calls]
+    names = {name for wrt in asked for name in ([wrt] if isinstance(wrt, str) else wrt)}
+    firsts = {name.partition("[")[0] for name in names}
+    return [name for name in layout.forward.positional if name in firsts]
 
 
 def _join(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...calls.asked_rank import RANK
 from ...calls.call import Call
-from ...calls.ranks import Cut, Statement, find_statement
+from ...calls.ranks import Cut, Statement
 from ...specification.pytree import tree_map
 from ...specification.registry import Specification, argument_dimensions, specification
 from ..operator.alternative import Named, take
@@ -24,12 +24,14 @@ class Layout:
     spec: Specification
     count: int  # of ranks
     stated: Statement
+    alignment: str = "top-left"  # of causality where queries and keys differ in number
 
     @classmethod
-    def of(cls, call: Call) -> Layout | None:
-        """Return the layout of a call, None if its backend is on one rank or cuts nothing."""
-        stated = find_statement(call)
-        return None if stated is None else cls(call.operation.spec, call.operation.backend.framework.world_size, stated)
+    def of(cls, calls: Sequence[Call], stated: Statement) -> Layout:
+        """Return the layout of calls of one operation."""
+        operation, name = calls[0].operation, "causal_alignment"
+        found = (operation.backend.convention(name, operation.name), *(call.conventions.get(name, "") for call in calls))
+        return cls(operation.spec, operation.backend.framework.world_size, stated, next(filter(None, found), "top-left"))
 
     @property
     def forward(self) -> Specification:
@@ -71,6 +73,11 @@ class Layout:
         if x is None or axis is None:
             return [x] * self.count
         return [take(x, places, axis) for places in self.places(name, x)]
+
+    def split_as(self, name: str, x: Any) -> list[Any]:
+        """Return what each rank has of an array that is cut as an argument is, of the same length there."""
+        axis = self.axis_of(name)
+        return [x] * self.count if axis is None else [take(x, places, axis) for places in self.places(name, x)]
 
     def split_all(self, named: Named) -> list[Named]:
         """Return the arguments of each rank."""

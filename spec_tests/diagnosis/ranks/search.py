@@ -8,68 +8,90 @@ from typing import Any
 
 import numpy as np
 
-from ...calls.asked_rank import RANK
 from ...calls.call import Call
-from ...calls.ranks import list_ranks
+from ...calls.ranks import list_distinct, list_ranks
+from ...specification import tuned
 from ...specification.registry import Specification
 from ...specification.work import Budget
 from ..equations.check import EquationCheck
-from ..equations.neighbours.screen import Screen, may_explain
+from ..equations.neighbours.screen import MAX_DISTANCE, Screen, may_explain
 from ..evidence import Evidence, has_wrong_elements, is_comparable
 from ..explanation import Explanation
 from ..fit import try_fit
 from ..further_calls import Ask, FurtherCalls
-from ..operator.alternative import Alternative, Named, call_right, take
+from ..operator.alternative import Alternative, Named
 from ..operator.search import describe_alternative
 from .equations import EquationOverRanks, list_equations
 from .gradients import list_gradients
+from .guess import list_layouts
 from .layout import Layout
-from .steps import Slip, Steps
+from .parts import list_mistaken_parts
+from .steps import NARROW, Slip, Steps
 
-SCREENING_CALLS = 4  # wrong ones, on each of whose ranks an alternative is screened
-MAX_TESTED = 16
+SCREENING_CALLS = 4  # answers of ranks, on which each alternative is screened; those that pass are screened on all
+FITTED_CALLS = 6  # wrong answers of ranks of which the bound around an alternative is derived, which costs most
+MIN_FURTHER_CALLS = 4  # on which an alternative is tested: there are few of them, so that few fit by chance
+MANY_WRONG = 8  # answers that it explains, after which further calls are made only as far as the budget goes
+SHARE_OF_ROUNDINGS = 1 / 64  # of the elements of an answer, that a rounding to another format may move by a whole step
+EVALUATIONS_OF_BOUND = 64  # in float64 that the derivation of a bound is worth
 
 
 def find_fault_of_ranks(evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
     """Return what the ranks compute in place of the equation, None if nothing that is known explains the answers of all."""
-    layout = Layout.of(evidence.wrong[0]) if evidence.wrong else None
-    if layout is None or layout.spec.list_like:
-        return None
+    layouts = list_layouts([*evidence.wrong, *evidence.right]) if evidence.wrong else ()
+    found = (_find_in_layout(layout, evidence, ask, budget) for layout in layouts if not layout.spec.list_like)
+    return next(filter(None, found), None)
+
+
+def _find_in_layout(layout: Layout, evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
     calls = [rank for call in (*evidence.wrong, *evidence.right) for rank in list_ranks(call) if is_comparable(rank)]
     wrong, right = (list(filter(judge, calls)) for judge in (has_wrong_elements, lambda call: not has_wrong_elements(call)))
-    screens = [Screen(call) for call in _choose(wrong)]
-    found = {
-        alternative.sentence: alternative
-        for alternative in _list_alternatives(layout, [screen.call for screen in screens])
-        if not budget.is_spent() and _may_explain(alternative, screens, budget)
-    }
-    test = EquationCheck(FurtherCalls(ask, layout.spec.name), budget)
-    for alternative in sorted(found.values(), key=lambda alternative: alternative.price)[:MAX_TESTED]:
-        if try_fit(alternative, wrong, right, budget.is_spent) is None:
+    distinct = [rank for call in evidence.wrong for rank in list_distinct(call) if rank in wrong]
+    screens = [Screen(call) for call in _choose(distinct, SCREENING_CALLS)]
+    listed = _list_alternatives(layout, [screen.call for screen in screens], distinct)
+    whole = [Screen(call) for call in wrong]
+
+    def add(call: Call) -> None:
+        (distinct if has_wrong_elements(call) else right).append(call)
+
+    least = 0 if len(distinct) >= MANY_WRONG else MIN_FURTHER_CALLS
+    test = EquationCheck(FurtherCalls(ask, layout.spec.name), budget, least=least)
+    for alternative in sorted(listed, key=lambda alternative: alternative.price):
+        if budget.is_spent():
+            break
+        if not (_may_explain(alternative, screens, budget) and _may_explain(alternative, whole, budget)):
             continue
-        if not test.is_refuted(alternative, wrong, lambda call: (wrong if has_wrong_elements(call) else right).append(call)):
+        if try_fit(alternative, _choose(distinct, _count_fitted(layout, budget)), right) is None:
+            continue
+        if not test.is_refuted(alternative, distinct, add):
             return describe_alternative(alternative)
     return None
 
 
-def _choose(wrong: list[Call]) -> list[Call]:
-    """Return the calls on which alternatives are screened: small and large ones."""
-    half = SCREENING_CALLS // 2
-    return wrong if len(wrong) <= SCREENING_CALLS else [*wrong[:half], *wrong[-half:]]
+def _count_fitted(layout: Layout, budget: Budget) -> int:
+    """Return of how many wrong answers the bound is derived, with no more than half of the budget."""
+    cost = EVALUATIONS_OF_BOUND * (tuned.WORK_OF_EVALUATION + tuned.WORK_OF_STEP * layout.spec.steps)
+    return max(2, int(min(FITTED_CALLS, budget.left / 2 / cost)))
 
 
-def _list_alternatives(layout: Layout, calls: list[Call]) -> Iterator[Alternative]:
+def _choose(wrong: list[Call], count: int) -> list[Call]:
+    """Return so many calls, the smallest and the largest."""
+    half = count // 2
+    return wrong if len(wrong) <= count else [*wrong[:half], *wrong[-half:]]
+
+
+def _list_alternatives(layout: Layout, calls: list[Call], wrong: list[Call]) -> Iterator[Alternative]:
     seen = set[tuple[int, str]]()
+    is_narrow = calls[0].operation.storage.precision < 24  # where everything may be rounded to 16 bits
     for equation in list_equations(layout):
         for call in calls:
             for slip in _list_slips(equation, layout, call):
-                if (slip.place, slip.pattern) not in seen:
+                if (slip.place, slip.pattern) not in seen and not (is_narrow and slip.pattern in NARROW):
                     seen.add((slip.place, slip.pattern))
                     compute = partial(_evaluate, equation=equation, layout=layout, slip=slip)
                     yield Alternative(layout.spec.name, slip.said, compute, slip.cost, evaluations=layout.count)
-    for call in calls:
-        yield from list_gradients(layout, call)
-    yield from _list_orders(layout, calls[0])
+    yield from list_gradients(layout, wrong)
+    yield from list_mistaken_parts(layout, calls)
 
 
 def _list_slips(equation: EquationOverRanks, layout: Layout, call: Call) -> list[Slip]:
@@ -95,34 +117,27 @@ def _run(equation: EquationOverRanks, layout: Layout, steps: Steps, named: Named
     return layout.answer(equation.evaluate(steps, layout, named, layout.split_all(named)))
 
 
-def _list_orders(layout: Layout, call: Call) -> Iterator[Alternative]:
-    """Yield the orders in which the parts of one argument may be joined or dealt out by mistake."""
-    if layout.spec.is_gradient:
-        return
-    for name, x in call.named.items():
-        if isinstance(x, np.ndarray) and name in layout.spec.positional and layout.of_argument(name) is not None:
-            for said, order in (
-                ("in the reverse order of the ranks", lambda count, rank: range(count)[::-1]),
-                ("moved on by one rank", lambda count, rank: [(i + 1) % count for i in range(count)]),
-                ("moved back by one rank", lambda count, rank: [(i - 1) % count for i in range(count)]),
-                ("those of the rank itself, for all", lambda count, rank: [rank] * count),
-            ):
-                compute = partial(_reorder, layout=layout, name=name, order=order)
-                yield Alternative(layout.spec.name, f"the parts of {name} are {said}", compute, 0.5)
-
-
-def _reorder(spec: Specification, named: Named, *, layout: Layout, name: str, order: Any) -> Any:
-    x, axis = named[name], layout.axis_of(name)
-    if x is None or axis is None:
-        return call_right(spec, named)
-    places = layout.places(name, x)
-    joined = np.concatenate([places[i] for i in order(layout.count, RANK.get())])
-    return call_right(spec, {**named, name: take(x, joined, axis)})
-
-
 def _may_explain(alternative: Alternative, screens: list[Screen], budget: Budget) -> bool:
     def evaluate(screen: Screen) -> np.ndarray | None:
         budget.meter.add_evaluation(screen.call.operation.spec.steps, screen.call.size, alternative.evaluations)
-        return screen.evaluate(alternative.function)
+        values = screen.evaluate(alternative.function)
+        return None if values is None else _excuse(screen, values)
 
     return may_explain(screens, evaluate)
+
+
+def _excuse(screen: Screen, values: np.ndarray) -> np.ndarray:
+    """Return the values with the answer in place of those of wrong elements that only a bound around the values can judge.
+
+    A sum of one rank's exponentials may be 0 in the dtype, and its logarithm -inf. The bound of the right value may be tiny where
+    that of a wrong one is not. A rounding to 16 bits may go to the next number.
+    """
+    with np.errstate(all="ignore"):
+        distance, far = np.abs(screen.answer - values), 2.0**MAX_DISTANCE
+        is_near = distance * far <= screen.gap
+        is_far = distance > far * (screen.radius + screen.storage.u * np.abs(values))
+    overflows = np.isinf(screen.answer) & np.isfinite(values)
+    excused = screen.wrong & (overflows | is_near)
+    if np.sum(is_far & ~excused) <= SHARE_OF_ROUNDINGS * is_far.size:
+        excused = excused | is_far
+    return values if np.all(overflows[screen.wrong]) else np.where(excused, screen.answer, values)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+
+from reference_numpy._marks import finite_or_zero
+
+from ..equations.neighbours.steps import held as hold
 
 Values = list[Any]  # one for each rank
 Manner = Callable[[Sequence[Any], int], Any]  # from the parts of all ranks, and a rank, to what that rank has
@@ -16,6 +21,16 @@ Manner = Callable[[Sequence[Any], int], Any]  # from the parts of all ranks, and
 def total(parts: Sequence[Any]) -> Any:
     """Return the sum over the ranks."""
     return parts[0] if len(parts) == 1 else np.sum(np.stack(list(parts), axis=0), axis=0)
+
+
+def held(parts: Sequence[Any], name: str) -> list[Any]:
+    """Return the parts, rounded to a format."""
+    return [hold(part, name) for part in parts]
+
+
+def sum_in(parts: Sequence[Any], name: str) -> Any:
+    """Return the sum of parts that are stored in a format, as each partial sum is."""
+    return reduce(lambda y, part: hold(y + hold(part, name), name), parts[1:], hold(parts[0], name))
 
 
 def largest(parts: Sequence[Any]) -> Any:
@@ -34,13 +49,19 @@ SUMS: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(
         "each rank leaves its own part out of {what}": (lambda p, r: total([x for i, x in enumerate(p) if i != r]), 0.35),
         "each rank adds its own part once more to {what}": (lambda p, r: total([*p, p[r]]), 0.35),
         "each rank adds the part of the next rank alone to {what}": (lambda p, r: total([p[r], p[(r + 1) % len(p)]]), 0.5),
+        "the parts of {what} are stored in bfloat16 before they are summed": (lambda p, r: total(held(p, "bfloat16")), 0.4),
+        "the parts of {what} are stored in float16 before they are summed": (lambda p, r: total(held(p, "float16")), 0.45),
+        "{what} is summed over the ranks in bfloat16": (lambda p, r: sum_in(p, "bfloat16"), 0.5),
+        "{what} is summed over the ranks in float16": (lambda p, r: sum_in(p, "float16"), 0.55),
     }
 )
-MAXIMA: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(
+NARROW = frozenset(pattern for pattern in SUMS if "float16" in pattern or "bfloat16" in pattern)
+MAXIMA: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(  # of which -inf is 0, so that it shifts nothing
     {
-        "each rank has {what} of its own part alone": (lambda p, r: p[r], 0.1),
-        "{what} is that of the first rank's part": (lambda p, r: p[0], 0.35),
-        "{what} is summed over the ranks": (lambda p, r: total(p), 0.5),
+        "each rank has {what} of its own part alone": (lambda p, r: finite_or_zero(p[r]), 0.1),
+        "each rank has {what} of its own part alone, even where that is -inf": (lambda p, r: p[r], 0.15),
+        "{what} is that of the first rank's part": (lambda p, r: finite_or_zero(p[0]), 0.35),
+        "{what} is summed over the ranks": (lambda p, r: finite_or_zero(total(p)), 0.5),
     }
 )
 ONCE: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(
@@ -81,6 +102,7 @@ OUTSIDE = MappingProxyType(
             lambda i, n: np.clip(i, 0, n - 1),
             0.2,
         ),
+        "{what} of other ranks are not masked: they wrap around within the rank's own": (lambda i, n: i % n, 0.25),
         "the first of {what} of each rank is missed": (lambda i, n: np.where((i <= 0) | (i >= n), -1, i), 0.3),
         "the last of {what} of each rank is missed": (lambda i, n: np.where((i < 0) | (i >= n - 1), -1, i), 0.3),
     }
@@ -118,13 +140,18 @@ class Steps:
         return [manner(parts, r) for r in range(self.count)] if manner else [total(parts)] * self.count
 
     def max(self, what: str, parts: Values) -> Values:
+        """Return the largest over the ranks, from which others are subtracted: 0 where that is -inf."""
         manner = self._choose(MAXIMA, what=what)
-        return [manner(parts, r) for r in range(self.count)] if manner else [largest(parts)] * self.count
+        return [manner(parts, r) for r in range(self.count)] if manner else [finite_or_zero(largest(parts))] * self.count
 
     def once(self, what: str, x: Any) -> Values:
         """Return what is whole on each rank and is added once. It may be None."""
+        return self.each_once(what, [x] * self.count)
+
+    def each_once(self, what: str, xs: Values) -> Values:
+        """Return what each rank adds once, of which ranks may have different values."""
         manner = self._choose(ONCE, what=what)
-        return [x] * self.count if x is None or manner is None else [manner([x] * self.count, r) for r in range(self.count)]
+        return [x if x is None or manner is None else manner([x] * self.count, r) for r, x in enumerate(xs)]
 
     def firsts(self, what: str, lengths: Sequence[int]) -> list[int]:
         """Return the number of the first entry of each rank."""

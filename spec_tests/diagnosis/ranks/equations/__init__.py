@@ -54,3 +54,8 @@ def list_equations(layout: Layout) -> Iterator[EquationOverRanks]:
     for equation in _load():
         if equation.operation == layout.spec.name and layout.is_cut(equation.cuts):
             yield equation
+
+
+def list_cuts(operation: str) -> list[dict[str, int | None]]:
+    """Return the ways to cut the arrays of an operation in which it is known over ranks."""
+    return [equation.cuts for equation in _load() if equation.operation == operation]

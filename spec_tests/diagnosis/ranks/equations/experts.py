@@ -39,8 +39,11 @@ SENT = MappingProxyType(
         "a token's experts on other ranks are left out": ("own", 0.1),
         "a token's experts on its own rank are left out": ("others", 0.2),
         "the weights of a rank's pairs of tokens and experts are not put into the order of the experts": ("unsorted", 0.2),
+        "what experts return to a rank stays in the order of the experts": ("returned", 0.2),
+        "an expert is given another token of the rank: number p of its pairs gives token p modulo the tokens": ("given", 0.3),
     }
 )
+OF_HOMES = ("own", "others", "unsorted", "returned", "given")  # slips of ranks that have tokens of their own
 SEEN = MappingProxyType(
     {
         "each rank counts experts from 0, not from its first": (lambda e, first, n, rank: e, 0.1),
@@ -74,7 +77,7 @@ def mixture_of_experts(steps: Steps, layout: Layout, named: Named, own: list[Nam
 
 def _without_homes() -> dict[str, tuple[str, float]]:
     """Return the slips of ranks that have all tokens."""
-    return {words: (manner, cost) for words, (manner, cost) in SENT.items() if manner not in ("own", "others", "unsorted")}
+    return {words: (manner, cost) for words, (manner, cost) in SENT.items() if manner not in OF_HOMES}
 
 
 def _rank_of_tokens(layout: Layout, named: Named) -> np.ndarray | None:
@@ -108,9 +111,10 @@ def _change(
     if manner in ("zero", "even"):
         renamed, held = _from_zero(experts, first, length) if manner == "zero" else _from_even(experts, first, length, owner)
         return replace(mixture, experts=renamed, kept=held)
-    if manner == "unsorted":
+    if manner in ("unsorted", "returned", "given"):
         assert home is not None
-        return replace(mixture, weights=_unsorted(mixture, home, count))
+        ranked, order = _sort_pairs(mixture, home, count)
+        return _take_pairs(mixture, manner, ranked, order, home)
     local = experts - first
     left_out = {
         "first": local == 0,
@@ -123,16 +127,42 @@ def _change(
     return replace(mixture, kept=~left_out[manner])
 
 
-def _unsorted(mixture: Mixture, home: np.ndarray, count: int) -> np.ndarray:
-    """Return the weights that the terms have if those of each rank stay in the order of its tokens, the terms in the experts'."""
-    k, scores = mixture.k, np.asarray(getattr(mixture.weights, "value", mixture.weights))
+def _sort_pairs(mixture: Mixture, home: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of tokens and experts, the likeliest expert of each token first, and as each rank sorts its own by expert.
+
+    A pair is the number of its place among the experts of all tokens. Both arrays are (tokens, k).
+    """
+    scores = np.asarray(getattr(mixture.weights, "value", mixture.weights))
     scores = scores if scores.ndim == 2 else scores[0]
-    order = np.argsort(-scores, axis=-1, kind="stable")  # of a token's experts, the likeliest first
-    source = np.arange(mixture.experts.size).reshape(mixture.experts.shape)
-    ranked = np.take_along_axis(mixture.experts, order, axis=-1)
-    places = np.take_along_axis(source, order, axis=-1)
+    likeliest = np.argsort(-scores, axis=-1, kind="stable")
+    pairs = np.arange(mixture.experts.size).reshape(mixture.experts.shape)
+    ranked = np.take_along_axis(pairs, likeliest, axis=-1)
+    found = ranked.copy()
     for rank in range(count):
-        tokens = np.flatnonzero(home == rank)
-        pairs, of_pairs = ranked[tokens].ravel(), places[tokens].ravel()
-        source.ravel()[of_pairs[np.argsort(pairs, kind="stable")]] = of_pairs
-    return np.reshape(mixture.weights, (-1,))[source.ravel()].reshape(-1, k)
+        own = ranked[home == rank]
+        order = np.argsort(mixture.experts.ravel()[own.ravel()], kind="stable")
+        found[home == rank] = own.ravel()[order].reshape(own.shape)
+    return ranked, found
+
+
+def _take_pairs(mixture: Mixture, manner: str, ranked: np.ndarray, order: np.ndarray, home: np.ndarray) -> Mixture:
+    """Return the mixture in which pairs have the weights, the places or the tokens of others."""
+    k, flat = mixture.k, mixture.experts.size
+    if manner == "given":
+        sources = mixture.sources.copy()
+        for rank in np.unique(home):
+            tokens, own = np.flatnonzero(home == rank), ranked[home == rank].ravel()
+            sources.ravel()[own] = tokens[np.arange(len(own)) % len(tokens)]
+        return replace(mixture, sources=sources)
+    weights = np.reshape(mixture.weights, (flat,))
+    if manner == "unsorted":
+        source = np.empty(flat, dtype=int)
+        source[order.ravel()] = ranked.ravel()
+        return replace(mixture, weights=np.reshape(weights[source], (-1, k)))
+    places = order.ravel()
+    return replace(
+        mixture,
+        weights=np.reshape(weights[places], (-1, k)),
+        experts=mixture.experts.ravel()[places].reshape(-1, k),
+        sources=mixture.sources.ravel()[places].reshape(-1, k),
+    )

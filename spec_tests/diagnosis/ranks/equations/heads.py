@@ -28,6 +28,10 @@ def grouped_query_attention(steps: Steps, layout: Layout, named: Named, own: lis
                 lambda i: np.arange(len(i)) * groups // max(len(i), 1),
                 0.2,
             ),
+            "the heads of queries that share one are counted among the rank's own": (
+                lambda i: i // max(len(i) // groups, 1),
+                0.2,
+            ),
             "query head i reads key/value head i modulo h_kv": (lambda i: i % groups, 0.1),
         }
     )

@@ -68,24 +68,26 @@ def rms_norm(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Va
 def layer_norm(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
     xs = [float64(a["x"]) for a in own]
     centred = [x - m for x, m in zip(xs, mean(steps, "the mean", xs), strict=True)]
-    variances = mean(steps, "the variance", [np.square(c) for c in centred])
+    apart = steps.one_of({"the squares in the variance are of distances from the mean of the rank's own features": (True, 0.1)})
+    distances = [x - m for x, m in zip(xs, _own_means(xs), strict=True)] if apart else centred
+    variances = mean(steps, "the variance", [np.square(c) for c in distances])
     return [
         rounded(c / np.sqrt(variance + named["eps"])) * float64(a["weight"]) + float64(a["bias"])
         for c, variance, a in zip(centred, variances, own, strict=True)
     ]
 
 
-def mean(steps: Steps, what: str, xs: list[Any]) -> Values:
-    """Return the mean over the features of all ranks."""
+def mean(steps: Steps, what: str, xs: list[Any], *, many: str = "features") -> Values:
+    """Return the mean over the last axis of all ranks, whose entries are called `many`."""
     lengths = [x.shape[-1] for x in xs]
     whole = steps.one_of(
         {
-            f"{what} is that of the rank's own features": (_own_means, 0.05),
-            f"{what} is the mean of the ranks' means, whatever their numbers of features": (_mean_of_means, 0.3),
+            f"{what} is that of the rank's own {many}": (_own_means, 0.05),
+            f"{what} is the mean of the ranks' means, whatever their numbers of {many}": (_mean_of_means, 0.3),
         }
     )
     sums = steps.sum(f"the sum in {what}", [np.sum(x, axis=-1, keepdims=True) for x in xs])
-    sizes = steps.size(f"the sum in {what}", "features", lengths)
+    sizes = steps.size(f"the sum in {what}", many, lengths)
     return whole(xs) if whole else [y / float(n) for y, n in zip(sums, sizes, strict=True)]
 
 

@@ -27,6 +27,10 @@ def rope(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values
         {
             "positions begin anew on each rank": (lambda p, lengths, r: p - p[..., :1], 0.1),
             "positions are counted from 0 on each rank, whatever is given": (lambda p, lengths, r: np.arange(p.shape[-1]), 0.2),
+            "the number of the rank's first token is added to positions, which count the tokens of all ranks": (
+                lambda p, lengths, r: p + sum(lengths[:r]),
+                0.2,
+            ),
             "positions are counted through all ranks, whatever is given": (
                 lambda p, lengths, r: sum(lengths[:r]) + np.arange(p.shape[-1]),
                 0.2,
@@ -34,9 +38,7 @@ def rope(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values
         }
     )
     lengths = [a["x"].shape[-2] for a in own]
-    changed = [
-        {**a, "positions": anew(np.asarray(a["positions"]), lengths, r) if anew else a["positions"]} for r, a in enumerate(own)
-    ]
+    changed = [{**a, "positions": anew(a["positions"], lengths, r) if anew else a["positions"]} for r, a in enumerate(own)]
     return [call_right(layout.spec, a) for a in changed]
 
 
@@ -45,21 +47,15 @@ def attention(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
     n, m = named["q"].shape[-2], named["k"].shape[-2]
     rows, keys = layout.places("q", named["q"]), layout.places("k", named["k"])
     of_row, of_key = _ranks(rows, n), _ranks(keys, m)
-    changed, causal = dict(named), bool(named.get("is_causal"))
-    kept = steps.one_of(BLOCKS)
-    if kept:
-        given = np.ones((n, m), dtype=bool) if named.get("mask") is None else np.asarray(named["mask"])
-        changed["mask"] = given & kept(of_row[:, None], of_key[None, :], layout.count)
-    causality = steps.one_of(CAUSAL)
-    if causality and causal:
-        seen = causality(_Blocks(rows, keys, of_row, of_key))
-        changed["mask"] = seen if changed.get("mask") is None else np.asarray(changed["mask"]) & seen
+    changed, blocks = dict(named), _Blocks(rows, keys, of_row, of_key, layout.alignment)
+    kept, causality, masked = steps.one_of(BLOCKS), steps.one_of(CAUSAL), steps.one_of(MASKED)
+    seen = [_choose_part(named.get("mask"), blocks, masked)]
+    if named.get("is_causal"):
+        seen.append((causality or CAUSALITY_OF_MASKED.get(masked, lambda b: b.right))(blocks))
         changed["is_causal"] = False
-    masked = steps.one_of({"every rank has the mask of the first queries": (True, 0.1)})
-    mask = named.get("mask")
-    if masked and mask is not None and mask.ndim > 1 and mask.shape[-2] == n:
-        local = np.concatenate([np.arange(len(of_rank)) for of_rank in rows])[np.argsort(np.concatenate(rows))]
-        changed["mask"] = take(mask, local, -2)
+    seen.append(kept(of_row[:, None], of_key[None, :], layout.count) if kept else None)
+    if found := [mask for mask in seen if mask is not None]:
+        changed["mask"] = np.logical_and.reduce(np.broadcast_arrays(*found))
     for names, said in ((("k", "v"), "keys and values"), (("k",), "keys"), (("v",), "values")):
         order = steps.one_of(
             {
@@ -74,25 +70,54 @@ def attention(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
             return _cut_rows(
                 layout, [_reordered(layout, changed, names, keys, order(layout.count, r)) for r in range(layout.count)]
             )
+    if steps.one_of({"what fills up shorter parts is seen, as keys and values of 0": (True, 0.2)}):
+        changed |= _fill_up(changed, max(map(len, keys)) * layout.count - m)
     unscaled = steps.one_of(RESCALED)
     if unscaled:
         return _cut_rows(layout, [_unrescaled(layout, changed, of_row, of_key, unscaled)] * layout.count)
     return _cut_rows(layout, [call_right(layout.spec, changed)] * layout.count)
 
 
+def _fill_up(named: Named, more: int) -> Named:
+    """Return keys and values with so many more of 0, and a mask with which all queries see them."""
+    k, v = (np.concatenate([x, np.zeros((*x.shape[:-2], more, x.shape[-1]))], axis=-2) for x in (named["k"], named["v"]))
+    mask = named.get("mask")
+    if mask is None:
+        return {"k": k, "v": v}
+    return {"k": k, "v": v, "mask": np.concatenate([mask, np.ones((*mask.shape[:-1], more), dtype=bool)], axis=-1)}
+
+
+def _choose_part(mask: Any, blocks: _Blocks, masked: str | None) -> Any:
+    """Return the mask; if a part of it is taken for all, that in which ranks have the first rows, or blocks the first columns."""
+    if mask is None or not masked:
+        return mask
+    mask = np.asarray(mask)
+    axis, places = (-1, blocks.local_key) if masked in ("columns", "all columns") else (-2, blocks.local_row)
+    return take(mask, places, axis) if mask.ndim >= -axis and mask.shape[axis] == len(places) else mask
+
+
 class _Blocks:
     """The blocks of queries and keys of the ranks, and what a causal mask allows."""
 
-    def __init__(self, rows: Values, keys: Values, of_row: np.ndarray, of_key: np.ndarray):
-        n = len(of_row)
+    def __init__(self, rows: Values, keys: Values, of_row: np.ndarray, of_key: np.ndarray, alignment: str):
+        n, m = len(of_row), len(of_key)
         self.same = of_row[:, None] == of_key[None, :]
-        self.before = of_key[None, :] < of_row[:, None]
-        self.right = np.arange(n)[:, None] >= np.arange(len(of_key))[None, :]
+        self.after = of_key[None, :] > of_row[:, None]
+        self.row, self.key = np.arange(n), np.arange(m)
+        is_at_end = alignment == "bottom-right"
+        self.ahead = m - n if is_at_end else 0  # of how many keys the first query sees more than one
+        self.own_ahead = m - np.array([len(of) for of in rows])[of_row] if is_at_end else np.zeros(n, dtype=int)
+        self.right = self.row[:, None] + self.ahead >= self.key[None, :]
         self.local_row, self.local_key = (np.concatenate([np.arange(len(p)) for p in of])[_order(of)] for of in (rows, keys))
-        self.row, self.key = np.arange(n), np.arange(len(of_key))
-        starts = [int(p[0]) if len(p) else n for p in keys]
-        moved = np.array([starts[(r + 1) % len(keys)] for r in of_key], dtype=int)
-        self.moved_key = moved + self.local_key
+        self.even_row = of_row * np.array([len(of) for of in rows])[of_row] + self.local_row
+        self.moved_key, self.opposite_key = (_move(keys, of_row, of_key, self.local_key, by) for by in ("next", "opposite"))
+
+
+def _move(keys: Values, of_row: np.ndarray, of_key: np.ndarray, local_key: np.ndarray, by: str) -> np.ndarray:
+    """Return for each query, or for all, where each key stands if its block is taken for that of another rank."""
+    starts = np.array([int(p[0]) if len(p) else sum(map(len, keys)) for p in keys])
+    other = (of_key + 1)[None, :] if by == "next" else 2 * of_row[:, None] - of_key[None, :]
+    return np.asarray(starts[other % len(keys)] + local_key[None, :])
 
 
 def _order(places: Values) -> np.ndarray:
@@ -101,9 +126,21 @@ def _order(places: Values) -> np.ndarray:
 
 CAUSAL: Mapping[str, tuple[Callable[[_Blocks], np.ndarray], float]] = MappingProxyType(
     {
-        "the causal mask begins anew on each rank: its first query sees the first key alone": (
-            lambda b: b.local_row[:, None] >= b.key[None, :],
+        "the causal mask begins anew on each rank, as if its first query were the first of all": (
+            lambda b: b.local_row[:, None] + b.ahead >= b.key[None, :],
             0.1,
+        ),
+        "the causal mask of each rank is that of its own queries alone, whose last sees all keys": (
+            lambda b: b.local_row[:, None] + b.own_ahead[:, None] >= b.key[None, :],
+            0.15,
+        ),
+        "the causal mask is aligned by the rank's own number of queries": (
+            lambda b: b.row[:, None] + b.own_ahead[:, None] >= b.key[None, :],
+            0.2,
+        ),
+        "a rank's first query is found as if all ranks had as many as it": (
+            lambda b: b.even_row[:, None] + b.ahead >= b.key[None, :],
+            0.2,
         ),
         "the causal mask is not applied to the keys of a query's own rank: its own block counts as full": (
             lambda b: b.right | b.same,
@@ -113,17 +150,44 @@ CAUSAL: Mapping[str, tuple[Callable[[_Blocks], np.ndarray], float]] = MappingPro
             lambda b: b.right | ~b.same,
             0.1,
         ),
+        "under the causal mask the blocks of other ranks count as full or as hidden, by the order of the ranks": (
+            lambda b: np.where(b.same, b.right, ~b.after),
+            0.2,
+        ),
         "the causal mask is applied within each block as in the rank's own": (
             lambda b: b.local_row[:, None] >= b.local_key[None, :],
             0.2,
         ),
-        "a query sees no keys of its own rank under the causal mask": (lambda b: b.right & ~b.same, 0.2),
-        "a query sees no keys of other ranks under the causal mask": (lambda b: b.right & b.same, 0.2),
-        "the causal mask leaves out a query's own key": (lambda b: b.row[:, None] > b.key[None, :], 0.2),
-        "the causal mask takes each block of keys for that of the next rank": (
-            lambda b: b.row[:, None] >= b.moved_key[None, :],
+        "the causal mask takes the keys of each block for the first ones": (
+            lambda b: b.row[:, None] + b.ahead >= b.local_key[None, :],
             0.2,
         ),
+        "a query sees no keys of its own rank under the causal mask": (lambda b: b.right & ~b.same, 0.2),
+        "a query sees no keys of other ranks under the causal mask": (lambda b: b.right & b.same, 0.2),
+        "a query sees no keys of later ranks under the causal mask": (lambda b: b.right & ~b.after, 0.2),
+        "the causal mask leaves out a query's own key": (lambda b: b.row[:, None] + b.ahead > b.key[None, :], 0.2),
+        "the causal mask takes each block of keys for that of the next rank": (
+            lambda b: b.row[:, None] + b.ahead >= b.moved_key,
+            0.2,
+        ),
+        "the causal mask takes blocks of keys for those of the opposite order of the ring": (
+            lambda b: b.row[:, None] + b.ahead >= b.opposite_key,
+            0.3,
+        ),
+    }
+)
+MASKED: Mapping[str, tuple[str, float]] = MappingProxyType(
+    {
+        "every rank has the mask of the first queries": ("rows", 0.1),
+        "every rank has the mask, and the causal mask, of the first queries": ("all rows", 0.2),
+        "every block of keys has the mask of the first keys": ("columns", 0.15),
+        "every block of keys has the mask, and the causal mask, of the first keys": ("all columns", 0.2),
+    }
+)
+CAUSALITY_OF_MASKED: Mapping[str | None, Callable[[_Blocks], np.ndarray]] = MappingProxyType(
+    {
+        "all rows": lambda b: b.local_row[:, None] + b.ahead >= b.key[None, :],
+        "all columns": lambda b: b.row[:, None] + b.ahead >= b.local_key[None, :],
     }
 )
 BLOCKS: Mapping[str, tuple[Callable[..., np.ndarray], float]] = MappingProxyType(
@@ -144,6 +208,8 @@ RESCALED = MappingProxyType(
         "the sum of values is not rescaled when the maximum moves from one block to the next": ((True, False), 0.1),
         "the sum of exponentials is not rescaled when the maximum moves from one block to the next": ((False, True), 0.1),
         "neither sum is rescaled when the maximum moves from one block to the next": ((True, True), 0.2),
+        "the sum of values is that of the last block alone": (("last", False), 0.2),
+        "the sum of exponentials is that of the last block alone": ((False, "last"), 0.2),
     }
 )
 
@@ -174,7 +240,7 @@ def _reordered(layout: Layout, named: Named, names: tuple[str, ...], keys: Value
     return call_right(layout.spec, {**named, **{name: take(named[name], places, -2) for name in names}})
 
 
-def _unrescaled(layout: Layout, named: Named, of_row: np.ndarray, of_key: np.ndarray, wrong: tuple[bool, bool]) -> Any:
+def _unrescaled(layout: Layout, named: Named, of_row: np.ndarray, of_key: np.ndarray, wrong: tuple[Any, Any]) -> Any:
     """Return attention whose sums keep the maximum that was known at each step, as blocks of keys go around the ranks."""
     name, q, k, v = layout.spec.name, float64(named["q"]), float64(named["k"]), float64(named["v"])
     if layout.spec.name != "scaled_dot_product_attention":
@@ -195,6 +261,8 @@ def _unrescaled(layout: Layout, named: Named, of_row: np.ndarray, of_key: np.nda
     for at in range(layout.count - 1):
         kept = np.where(step == at, tops[at], kept)
     at_step, at_end = np.exp(scores - kept), np.exp(scores - tops[-1])
-    total = np.sum(at_step if wrong[1] else at_end, axis=-1, keepdims=True)
-    out = np.matmul((at_step if wrong[0] else at_end) / total, v)
+    is_last = step == np.max(step, axis=-1, keepdims=True, initial=0)
+    terms = {False: at_end, True: at_step, "last": np.where(is_last, at_end, 0.0)}
+    total = np.sum(terms[wrong[1]], axis=-1, keepdims=True)
+    out = np.matmul(terms[wrong[0]] / total, v)
     return (out, (tops[-1] + np.log(total))[..., 0]) if layout.spec.has_several_results else out

@@ -15,6 +15,7 @@ from ...operator.alternative import Named
 from ..layout import Layout
 from ..steps import Steps, Values
 from . import Equations
+from .layers import mean
 
 EQUATIONS = Equations()
 
@@ -27,36 +28,40 @@ def embedding(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
 
 def normalizers(steps: Steps, zs: list[Any]) -> tuple[Values, Values]:
     """Return the maximum of the scores of all ranks, and the sum of the exponentials over it."""
-    tops = steps.max("the maximum", [exact(np.max(z, axis=-1, keepdims=True, initial=-np.inf)) for z in zs])
+    if steps.one_of({"what fills up shorter parts takes part in the sum of the exponentials, as scores of 0": (True, 0.2)}):
+        longest = max(z.shape[-1] for z in zs)
+        zs = [np.concatenate([z, np.zeros((*z.shape[:-1], longest - z.shape[-1]))], axis=-1) for z in zs]
+    own = [exact(np.max(z, axis=-1, keepdims=True, initial=-np.inf)) for z in zs]
+    tops = steps.max("the maximum", own)
     alone = steps.one_of({"each rank normalizes its own part: its maximum and its sum are not reduced": (True, 0.05)})
     if alone:
-        tops = [exact(np.max(z, axis=-1, keepdims=True, initial=-np.inf)) for z in zs]
-    tops = [finite_or_zero(top) for top in tops]
+        tops = [finite_or_zero(top) for top in own]
     sums = [np.sum(np.exp(z - top), axis=-1, keepdims=True) for z, top in zip(zs, tops, strict=True)]
     reduced = steps.sum("the sum of the exponentials", sums)
     return tops, sums if alone else reduced
 
 
-def logarithms(steps: Steps, zs: list[Any]) -> Values:
-    """Return the logarithm of the sum of the exponentials, of the scores of all ranks."""
+def logarithms(steps: Steps, zs: list[Any]) -> tuple[Values, Values]:
+    """Return the maximum of the scores of all ranks, and the logarithm of the sum of the exponentials over it."""
     tops, sums = normalizers(steps, zs)
     late = steps.one_of({"the logarithms of the ranks' sums are summed, not the sums": (True, 0.3)})
     with np.errstate(divide="ignore"):
         if not late:
-            return [top + np.log(y) for top, y in zip(tops, sums, strict=True)]
+            return tops, [np.log(y) for y in sums]
         parts = [np.log(np.sum(np.exp(z - top), axis=-1, keepdims=True)) for z, top in zip(zs, tops, strict=True)]
-        return [top + np.sum(np.stack(parts, axis=0), axis=0) for top in tops]
+        return tops, [np.sum(np.stack(parts, axis=0), axis=0)] * len(parts)
 
 
 @EQUATIONS.add("logsumexp", x=-1, result=None)
 def logsumexp(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
-    return [np.squeeze(y, axis=-1) for y in logarithms(steps, [float64(a["x"]) for a in own])]
+    pairs = zip(*logarithms(steps, [float64(a["x"]) for a in own]), strict=True)
+    return [np.squeeze(top + y, axis=-1) for top, y in pairs]
 
 
 @EQUATIONS.add("log_softmax", x=-1, result=-1)
 def log_softmax(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> Values:
     xs = [float64(a["x"]) for a in own]
-    return [x - y for x, y in zip(xs, logarithms(steps, xs), strict=True)]
+    return [(x - top) - y for x, top, y in zip(xs, *logarithms(steps, xs), strict=True)]
 
 
 @EQUATIONS.add("softmax", x=-1, result=-1)
@@ -83,7 +88,8 @@ def losses(steps: Steps, named: Named, zs: list[Any]) -> Values:
     zs = zs if cap is None else [cap * np.tanh(z / cap) for z in zs]
     kept, ids = is_kept(named["targets"], named.get("ignore_index", -100))
     lengths = [z.shape[-1] for z in zs]
-    logs = [y[:, 0] for y in logarithms(steps, zs)]
+    tops, sums = logarithms(steps, zs)
+    logs = [(top + y)[:, 0] for top, y in zip(tops, sums, strict=True)]
     firsts = steps.firsts("targets", lengths)
     targets = steps.one_of(
         {
@@ -102,13 +108,23 @@ def losses(steps: Steps, named: Named, zs: list[Any]) -> Values:
     chosen = steps.sum("the target's logit", found)
     loss = [y - target for y, target in zip(logs, chosen, strict=True)]
     if not is_zero(smoothing := named.get("label_smoothing", 0.0)):
-        sums = steps.sum("the sum of the logits", [np.sum(z, axis=-1) for z in zs])
-        sizes = steps.size("the sum of the logits", "tokens of the vocabulary", lengths)
-        even = [y - total / float(n) for y, total, n in zip(logs, sums, sizes, strict=True)]
+        means = mean(steps, "the mean of the logits", zs, many="tokens")
+        even = [y - m[:, 0] for y, m in zip(logs, means, strict=True)]
         loss = [(1 - smoothing) * a + smoothing * b for a, b in zip(loss, even, strict=True)]
     if not is_zero(named.get("z_loss", 0.0)):
         loss = [a + named["z_loss"] * np.square(y) for a, y in zip(loss, logs, strict=True)]
-    return [_reduced(np.where(kept, a, 0.0), kept, named) for a in loss]
+    counted = [kept] * len(loss)
+    given = np.ravel(np.asarray(named["targets"]))
+    own_alone = steps.one_of(
+        {
+            "each rank counts the rows alone whose targets are among its own tokens": (kept, 0.2),
+            "each rank counts the rows alone whose targets are among its own tokens, ignored ones too": (True, 0.25),
+        }
+    )
+    if own_alone is not None:
+        own = [(given >= first) & (given < first + n) for first, n in zip(firsts, lengths, strict=True)]
+        counted = [of_rank & own_alone for of_rank in own]
+    return [_reduced(np.where(of_rank, a, 0.0), of_rank, named) for a, of_rank in zip(loss, counted, strict=True)]
 
 
 def _chosen(z: Any, ids: np.ndarray, n: int, outside: Any) -> Any:
