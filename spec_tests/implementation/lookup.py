@@ -263,7 +263,7 @@ def _load_safely(text: str, load: Any) -> Any:
         says_where = isinstance(error, SyntaxError)
         for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not says_where else []:
             file = Path(frame.filename)
-            if file.suffix == ".py" and SUITE not in file.parents and file.parent.name != "importlib":
+            if file.suffix == ".py" and SUITE not in file.parents and "importlib" not in file.parts:
                 where = f" (line {frame.lineno} of {frame.filename})"
         raise BackendError(f"--backend={text}: {_explain(error, where)}") from error
     finally:
