@@ -55,3 +55,9 @@ def test_a_part_that_an_installed_package_lacks_is_not_called_a_package(tmp_path
     assert "it imports 'json.functionl', which the package json that is installed here does not have" in " ".join(
         run.text.split()
     )
+
+
+def test_the_line_of_the_file_is_shown_and_not_that_of_a_library(tmp_path: Path) -> None:
+    write(tmp_path, mine="from importlib.metadata import version\nnumber = version('not_there')")
+    said = " ".join(suite(tmp_path, "--backend=mine.py").text.split())
+    assert f"the package not_there, which is not installed here (line 2 of {tmp_path / 'mine.py'})" in said
