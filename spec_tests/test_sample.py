@@ -143,7 +143,7 @@ def test_draws_of_a_row_are_independent(sample: Operation, draw: Draw) -> None:
                 assert_pairs(pairs[:, 0], pairs[:, 1], exact(p), facts_of(p, seed))
 
 
-@invariant("S", source=CHERNOFF, cost=2, needs=("seed",))
+@invariant("S", source=CHERNOFF, cost=2, needs=("keyword:seed",))
 def test_seeds_are_independent(sample: Operation, draw: Draw) -> None:
     """The draws of row 1 tell nothing of those of row 0 with the next seed, and those of a row nothing of the same row then."""
     seed = draw_seed(draw)["seed"]
@@ -155,7 +155,7 @@ def test_seeds_are_independent(sample: Operation, draw: Draw) -> None:
                 assert_pairs(first[row], second[0], exact(p), facts_of(p, {"seed": seed}))
 
 
-@invariant("E", source=DEVROYE, needs=("seed",))
+@invariant("E", source=DEVROYE, needs=("keyword:seed",))
 def test_two_seeds_differ(sample: Operation, draw: Draw) -> None:
     """Two seeds give other tokens: 64 draws, none more probable than ½, would agree by chance less than once in 10¹⁹."""
     within_domain(draw, vocab=33)

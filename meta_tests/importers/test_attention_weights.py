@@ -10,6 +10,8 @@ import pytest
 from spec_tests.importers._attention_modules import bind_attention
 from spec_tests.importers._attention_weights import DIFFERENT
 from spec_tests.importers._imported import NotTaken
+from spec_tests.importers.nn_modules import BINDERS
+from spec_tests.importers.nn_modules import _normalize as normalize
 
 torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
@@ -166,9 +168,18 @@ def with_parameter(name: str, make: Callable[[int], Any]) -> type:
     return Other
 
 
+def with_its_input() -> type:
+    class Other(FusedHeadByHead):
+        def forward(self, x: Any, mask: Any = None) -> Any:
+            return x + super().forward(x)
+
+    return Other
+
+
 DECLINED: dict[type, str] = {
     with_list(out=0): "its matrices are linears.0.weight (8, 8)",
     with_parameter("norm", nn.LayerNorm): "it has the parameter norm.weight (8,), which is neither a matrix nor a bias",
+    with_its_input(): "it adds its input to the result, as a call shows",
     with_parameter("position", lambda d: nn.Embedding(4, d)): "o_proj.weight (8, 8), position.weight (4, 8)",
 }
 
@@ -182,5 +193,12 @@ def test_what_only_a_guess_could_say_is_not_taken(found: type) -> None:
 def test_a_width_is_needed() -> None:
     alone = types.ModuleType("alone")
     exec("import torch\nclass A(torch.nn.Module):\n    def __init__(self, num_heads, head_size): ...", vars(alone))
-    with pytest.raises(NotTaken, match="has no width that is known by name"):
+    said = "its constructor (num_heads, head_size) has no parameter with a known name of the width of a row"
+    with pytest.raises(NotTaken, match=re.escape(said)):
         bind_attention(alone.A)
+
+
+def test_a_block_of_attention_is_attention() -> None:
+    """FeedForwardBlock and MultiHeadAttentionBlock are the classes of a tutorial that many have copied."""
+    names = ("MultiHeadAttentionBlock", "FeedForwardBlock", "TransformerBlock")
+    assert [bool(BINDERS.get(normalize(name))) for name in names] == [True, True, False]

@@ -353,3 +353,14 @@ def test_a_folder_with_a_definition_alone_is_tried_with_its_reference(tmp_path: 
     imported = open_path(tmp_path, import_file)
     assert list(imported.renamed_operations) == [operation]
     imported.folder.cleanup()
+
+
+def test_a_product_with_a_matrix_that_is_not_transposed_is_linear(tmp_path: Path) -> None:
+    """B of (K, N) is as common as B of (N, K)."""
+    definition = json.loads((IMPORTED / "flashinfer_bench" / "linear" / "definition.json").read_text())
+    definition["inputs"]["B"]["shape"] = ["K", "N"]
+    definition["reference"] = "def run(A, B):\n    return A @ B\n"
+    (tmp_path / "definition.json").write_text(json.dumps(definition))
+    run = suite(tmp_path, "--backend=definition.json", "--effort=smoke", "-k", "linear.reference")
+    assert run.code == 0, run.text
+    assert "x is A and the weight is the transpose of B" in flatten(run.text)

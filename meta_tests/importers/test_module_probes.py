@@ -53,6 +53,17 @@ def test_an_epsilon_that_the_constructor_does_not_take(eps: float, in_float32: b
     assert f"eps = {eps:g} as a call shows" in words
 
 
+@pytest.mark.parametrize("eps", [1e-5, 1e-6, 1e-12, 3.5e-4])
+def test_an_epsilon_that_is_added_to_the_root_is_the_one_that_is_written(eps: float) -> None:
+    """Read as one under the root it would be its square, and the verdict would say that the epsilon is ignored."""
+
+    def body(module: Any, x: Any) -> Any:
+        return x / (x.square().mean(-1, keepdim=True).sqrt() + eps) * module.g
+
+    _, _, domain = bind_rms_norm(norm_class(body, g=1.0))
+    assert domain == {"eps": (pytest.approx(eps, rel=1e-2),)}
+
+
 @pytest.mark.parametrize("start", [0.0, 1.0, -2.5, math.nan])
 def test_what_a_gain_holds_at_the_start_decides_nothing(start: float) -> None:
     _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * module.g, g=start))
@@ -104,7 +115,7 @@ def test_the_form_of_gelu_is_the_nearer_one(name: str) -> None:
 @pytest.mark.parametrize("name", ["scale", "self", "gain", "weight"])
 def test_a_gain_of_any_name_is_found(name: str) -> None:
     _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * getattr(module, name), **{name: 1.0}))
-    assert f"whose {name} is the weight" in words
+    assert (f"whose {name} is the weight" in words) == (name != "weight")
 
 
 def network_class(name: str, activation: Any, *, gated: bool) -> Any:

@@ -41,7 +41,7 @@ def test_the_conventions_of_a_module_are_printed(tmp_path: Path) -> None:
     assert "o_proj.bias are 0" in model
     configured = flatten(try_import(tmp_path, "nn_modules/configured.py", "layer_norm").text)
     assert "rms_norm is the class RMSNorm(ModelConfig), whose scale is the weight" in configured
-    assert "LayerNorm(ndim), with eps = 1e-06 as a call shows, whose weight is the weight" in configured
+    assert "LayerNorm(ndim), with eps = 1e-06 as a call shows" in configured
     assert "feed_forward is the class MLP(n_embd): net.0.weight is w1, net.2.weight is w2, gelu as a call shows" in configured
     assert "must be a function of arrays" not in configured
 

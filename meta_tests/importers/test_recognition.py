@@ -80,3 +80,24 @@ def test_what_is_not_taken_is_named_with_what_to_do(tmp_path: Path, how: str) ->
     found = suite(tmp_path, "--backend=mine.py", "-k", "operation.reference or reference")
     assert found.code == 0, found.text
     assert sentence in " ".join(found.text.split()), found.text
+
+
+def test_the_iteration_of_muon_is_taken_by_its_author_s_name(tmp_path: Path) -> None:
+    body = """
+        import torch
+
+
+        def zeropower_via_newtonschulz5(G, steps: int):
+            a, b, c = (3.4445, -4.7750, 2.0315)
+            X = G.mT if G.size(-2) > G.size(-1) else G
+            X = X / (X.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+            for _ in range(steps):
+                A = X @ X.mT
+                X = a * X + (b * A + c * A @ A) @ X
+            return X.mT if G.size(-2) > G.size(-1) else X
+    """
+    pytest.importorskip("torch")
+    write(tmp_path, muon=body)
+    found = suite(tmp_path, "--backend=muon.py", "--effort=smoke", "-k", "newton_schulz.reference")
+    assert found.code == 0, found.text
+    assert "newton_schulz: zeropower_via_newtonschulz5 for newton_schulz" in found.text

@@ -18,6 +18,8 @@ pytest.importorskip("torch")
 PROBLEM = "class Model: ...\n"
 NAMES = {
     "23_Softmax.py": ("softmax",),
+    "layer_norm.py": ("layer_norm",),
+    "40_LayerNorm.py": ("layer_norm",),
     "36_RMSNorm_.py": ("rms_norm",),
     "97_ScaledDotProductAttention.py": ("scaled_dot_product_attention",),
     "20_LeakyReLU.py": (),

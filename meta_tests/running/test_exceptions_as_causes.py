@@ -138,6 +138,22 @@ def test_exceptions_at_two_places_are_one_cause_if_the_same_calls_raise_them() -
     assert "; it raises for " in cause.symptom
 
 
+@pytest.mark.rotating
+def test_an_exception_of_a_gradient_is_that_of_the_operation_if_the_same_calls_raise_it() -> None:
+    def relu(x: np.ndarray) -> np.ndarray:
+        if x.ndim > 1:
+            raise ValueError("the grid has one axis")
+        return np.maximum(x, 0)
+
+    def relu_vjp(cotangent: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+        if x.ndim > 1:
+            raise IndexError("too many indices")
+        return (np.where(x > 0, cotangent, 0).astype(x.dtype),)
+
+    (cause,) = run(make_backend(relu=relu, relu_vjp=relu_vjp), "relu", "relu_vjp")
+    assert "; it raises for " in cause.symptom
+
+
 def normalize_along_axis_2(x: np.ndarray, weight: np.ndarray, *, eps: float) -> np.ndarray:
     return x / np.sqrt(np.mean(np.square(x), axis=2, keepdims=True) + x.dtype.type(eps)) * weight
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 
 from ..support.in_process import attempt, trials_of
+from ..support.pytest_process import suite, write
 
 
 def narrow_backend(*keys: str) -> Backend:
@@ -38,3 +40,20 @@ def test_a_function_without_an_argument_gets_a_verdict(key: str) -> None:
             attempt(test, trial, 1)  # an exception of the law itself is no verdict
             tried += trial.tally.calls != []
     assert tried
+
+
+def test_no_law_about_seeds_is_tried_of_a_function_without_one(tmp_path: Path) -> None:
+    """A law needs an argument by the name `keyword:…`; with another word the law was tried, and it ended with a KeyError."""
+    pytest.importorskip("torch")
+    code = """
+        import torch
+
+
+        def sample(probabilities, num_samples=1):
+            drawn = torch.multinomial(probabilities.reshape(-1, probabilities.shape[-1]), num_samples, replacement=True)
+            return drawn.reshape(*probabilities.shape[:-1], num_samples)
+    """
+    write(tmp_path, mine=code)
+    run = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "seed and not every")
+    assert "outside of the backend" not in run.text, run.text
+    assert "laws of sample that vary seed" in " ".join(run.text.split()), run.text

@@ -23,6 +23,7 @@ from .byte_order import find_other_byte_order
 from .evidence import Evidence, answer_of, is_wrong, wrong_in
 from .explanation import Explanation
 from .further_calls import AskInFloat32
+from .narrow_integers import find_narrow_integers
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
@@ -49,7 +50,7 @@ def find_near_miss(
         return None
     operation = evidence.wrong[0].operation
     near_miss = partial(Explanation, "near miss", operation=operation.name)
-    if found := find_other_byte_order(evidence):
+    if found := find_other_byte_order(evidence) or find_narrow_integers(evidence):
         return found
     looser = looser_class(evidence, known)
     if looser and not _is_another_equation(evidence.wrong, known, in_float32_instead):

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+OF_REPOSITORY = (".git",)
+OF_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
+
 
 def import_root(path: Path) -> Path:
     """Return the parent of the file's outermost package, or its own folder: what pytest would put on sys.path."""
@@ -24,8 +27,43 @@ def module_names(path: Path) -> tuple[str, ...]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a file. Raise ImportError if a name that it imports from its project would come from elsewhere."""
+    """Import a file. Raise ImportError if a name that it imports from its project would come from elsewhere.
+
+    What is found nowhere else is looked for in the folders above the file, as far as its project goes: there its author starts
+    Python.
+    """
     path = path.resolve()
+    while True:
+        try:
+            return _import_once(path)
+        except ModuleNotFoundError as error:
+            folder = _find_in_project(path, (error.name or "").partition(".")[0])
+            if folder is None:
+                raise
+            sys.path.append(str(folder))
+
+
+def list_added_folders(path: Path) -> list[Path]:
+    """Return the folders of the file's project that are places of modules beside its import root, as its imports need them."""
+    return [place for place in _list_project_folders(path) if str(place) in sys.path and place != import_root(path)]
+
+
+def _find_in_project(path: Path, name: str) -> Path | None:
+    """Return the nearest folder of the file's project that has a module of this name and is no place of modules yet."""
+    folders = (place for place in _list_project_folders(path) if str(place) not in sys.path)
+    return next((place for place in folders if name and ((place / name).is_dir() or (place / f"{name}.py").is_file())), None)
+
+
+def _list_project_folders(path: Path) -> list[Path]:
+    """Return the folders above a file up to that of its repository, or else of its project. [] if none looks like one."""
+    for signs in (OF_REPOSITORY, OF_PROJECT):
+        for number, folder in enumerate(path.parents, 1):
+            if any((folder / sign).exists() for sign in signs):
+                return [place for above in path.parents[:number] for place in (above, above / "src")]
+    return []
+
+
+def _import_once(path: Path) -> ModuleType:
     root, names = import_root(path), module_names(path)
     for folder in map(str, (root, path.parent)):  # in this order: in the package `model`, model/model.py is no other `model`
         if folder not in sys.path:

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
@@ -34,6 +35,8 @@ DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
 ENTRY_POINT_GROUP = "spec_tests.backends"
 PLACES = "Or give a path to a .py file, a dotted module name, file.py:attribute or module:attribute."
 ASKS_FOR_CUDA = re.compile("cuda|nvidia driver", re.IGNORECASE)
+OF_LIBRARIES = frozenset({"site-packages", "dist-packages"})  # folders
+STANDARD = Path(inspect.__file__).parent  # the folder of the standard library
 MAX_NAME_CHARACTERS = 60  # of the name that a backend states
 T = TypeVar("T")
 
@@ -251,6 +254,14 @@ def _explain(error: BaseException, where: str) -> str:
     return f"importing it raised {said}{where}"
 
 
+def _find_place(error: BaseException) -> str:
+    """Return the line of the backend's code, or else of a library that it calls, that raised an exception while it was loaded."""
+    lines = traceback.extract_tb(error.__traceback__)
+    outer = [line for line in lines if Path(line.filename).suffix == ".py" and SUITE not in Path(line.filename).parents]
+    own = [line for line in outer if not OF_LIBRARIES & {*Path(line.filename).parts} and STANDARD not in Path(line.filename).parents]
+    return f" (line {(own or outer)[-1].lineno} of {(own or outer)[-1].filename})" if outer else ""
+
+
 def _load_safely(text: str, load: Any) -> Any:
     """Call `load` and put back the state of the process. Raise BackendError for what it raises, with the line that raised it."""
     state = ProcessState()
@@ -259,12 +270,7 @@ def _load_safely(text: str, load: Any) -> Any:
     except NotTaken as reason:
         raise BackendError(f"--backend={text}: {reason}") from reason
     except (Exception, SystemExit, GeneratorExit) as error:
-        where = ""
-        says_where = isinstance(error, SyntaxError)
-        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not says_where else []:
-            file = Path(frame.filename)
-            if file.suffix == ".py" and SUITE not in file.parents and file.parent.name != "importlib":
-                where = f" (line {frame.lineno} of {frame.filename})"
+        where = "" if isinstance(error, SyntaxError) else _find_place(error)
         raise BackendError(f"--backend={text}: {_explain(error, where)}") from error
     finally:
         state.restore()

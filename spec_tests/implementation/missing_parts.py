@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import PackageNotFoundError
 
 OTHER_PYTHON = "name the Python that has it, as in --python=.venv/bin/python"
@@ -15,6 +16,9 @@ def describe_missing_package(error: BaseException, where: str = "") -> str:
     if isinstance(error, PackageNotFoundError):
         return f"it asks for the version of the package {error.name}, which is not installed here{where}; {OTHER_PYTHON}"
     if isinstance(error, ModuleNotFoundError) and error.name:
+        package, _, part = error.name.partition(".")
+        if part and package in sys.modules:
+            return f"it imports {error.name!r}, which the package {package} that is installed here does not have{where}"
         return f"it imports {error.name!r}, which is not installed here{where}; install it first, or {OTHER_PYTHON}"
     return ""
 

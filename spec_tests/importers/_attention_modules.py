@@ -20,7 +20,7 @@ from ._configurations import (
     name_sizes,
     setting_variables,
 )
-from ._imported import NotTaken, find_name, import_torch, list_parameters
+from ._imported import NotTaken, find_name, import_torch, list_parameters, say_no_parameter
 
 LAYOUTS = ("interleaved", "half")
 THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
@@ -44,6 +44,7 @@ def bind_attention(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]
         return call(lambda *arguments: torch.func.functional_call(module, state, arguments), x)
 
     matrices = find_matrices(module, lambda choice: lambda x, given: run(choice, x, given, HEADS, None))
+    _check_that_it_adds_nothing(lambda x, given: run(matrices, x, given, HEADS, None))
 
     def plain(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool) -> Any:
         return run(matrices, x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, None)
@@ -74,8 +75,8 @@ def _find_constructor(found: Any) -> tuple[Make, str, tuple[str, ...]]:
     widths, heads_name = [name for name in parameters if name in WIDTHS], find_name(list(parameters), HEADS_NAMES)
     variables = () if widths else find_variables(found)
     if not (widths or variables) or not heads_name:
-        missing = "width" if heads_name else "number of heads"
-        raise NotTaken(f"its constructor ({', '.join(parameters)}) has no {missing} that is known by name")
+        missing = ("the width of a row", WIDTHS) if heads_name else ("the number of heads", HEADS_NAMES)
+        raise NotTaken(say_no_parameter(list(parameters), *missing))
     required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in name_sizes(1, 1, 1, None)]
     if required:
         raise NotTaken(f"its constructor also requires {', '.join(required)}")
@@ -162,6 +163,16 @@ class RotationProbe:
         return torch.einsum("hm,mhd->hd", shares, heads["w_v"]).flatten() @ self.weights["w_o"].double().T
 
 
+def _check_that_it_adds_nothing(attend: Callable[[Any, dict[str, Any]], Any]) -> None:
+    """Raise NotTaken if the module adds its input to the result, which is then x where w_o is 0."""
+    torch = import_torch()
+    x, weights = draw_example()
+    with torch.no_grad():
+        answer = attend(x, {**weights, "w_o": torch.zeros_like(weights["w_o"])})
+    if torch.equal(answer, x):
+        raise NotTaken("it adds its input to the result, as a call shows")
+
+
 def _is_causal(attend: Callable[[Any], Any], x: Any) -> bool:
     """Whether the first token's answer stays when the last token changes."""
     changed = x.clone()
@@ -178,6 +189,7 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
                 "MultiHeadSelfAttention",
                 "CausalSelfAttention",
                 "CasualSelfAttention",  # as it is often misspelt
+                "CausalAttention",
                 "SelfAttention",
                 "Attention",
                 "CausalMultiHeadSelfAttention",

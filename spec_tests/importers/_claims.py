@@ -75,8 +75,9 @@ def _is_more(node: Any) -> bool:
 def _find_operation(name: str) -> str:
     """Return the operation of a name, "" if another word stands beside it: 23_Softmax is one, and 20_LeakyReLU is none."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+", name)
-    sizes = (word for word in words if not re.fullmatch("[a-z]*[0-9]+", word))  # without them
-    return _list_known().get("".join(word.lower() for word in sizes if word.lower() not in FILLERS), "")
+    own = [word.lower() for word in words if not re.fullmatch("[a-z]*[0-9]+", word)]  # without sizes
+    names = ("".join(own), "".join(word for word in own if word not in FILLERS))  # layer_norm is one, and layer says nothing
+    return next((found for name in names if (found := _list_known().get(name))), "")
 
 
 @cache

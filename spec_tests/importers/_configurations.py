@@ -20,11 +20,11 @@ SETTING = threading.RLock()  # held while variables of a file have other values
 MAPPINGS: tuple[Any, ...] = (Any, dict, object, SimpleNamespace)  # annotations that do not say what a configuration has
 EPS_NAMES = ("eps", *KEYWORDS["eps"])
 EPSILON = 1e-5
-HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead", "h")
+HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead", "h", "number_of_heads", "nheads")
 HEAD_WIDTH_NAMES = ("head_dim", "head_size", "d_head", "dim_head", "d_k", "d_v")
 WIDTHS = (
     "embed_dim", "d_model", "hidden_size", "emb_dim", "d_in", "d_out", "n_embed", "input_dim", "output_dim", "embed_size",
-    "emb_size", "hidden", "model_dim", *WIDTH_NAMES,
+    "emb_size", "hidden", "model_dim", "model_dimension", "dim_model", "embedding_dim", "d_embed", *WIDTH_NAMES,
 )  # fmt: skip
 HIDDEN_NAMES = (
     "d_ff",
@@ -52,6 +52,9 @@ DROPOUT_NAMES = (
     "drop_rate",
     "dropout_rate",
     "p_drop",
+    "dropout_probability",
+    "dropout_prob",
+    "dropout_p",
 )
 ROUNDED: Mapping[str, Any] = MappingProxyType(
     {"multiple_of": 1, "ffn_dim_multiplier": None}

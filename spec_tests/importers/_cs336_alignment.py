@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from . import _cs336_alignment_2026 as edition_2026
+from ._cs336_calls import call
+
 UNCOVERED = (  # functions that are about text and files, that need a model, or that take any tensor along any axis
     "run_tokenize_prompt_and_output",
     "run_get_response_log_probs",
@@ -21,6 +24,8 @@ UNCOVERED = (  # functions that are about text and files, that need a model, or 
     "run_iterate_batches",
     "run_parse_mmlu_response",
     "run_parse_gsm8k_response",
+    "run_compute_rollout_rewards",
+    "run_grpo_train_step",
 )
 NAIVE, CLIP, WRAPPER = (
     "run_compute_naive_policy_gradient_loss",
@@ -32,7 +37,9 @@ STEPS = 4  # of gradient accumulation; each step returns its share of the loss
 
 
 def normalize_rewards(module: Any, rewards: Any, *, group_size: int, normalize: str = "std", eps: float = 1e-6) -> Any:
-    """Return the advantages of rewards, which the reward function of the answers "0", "1", … returns."""
+    """Return the advantages of rewards, which the reward function of the answers "0", "1", … returns, or which are given."""
+    if edition_2026.is_edition(module):
+        return edition_2026.normalize_rewards(module, rewards, group_size=group_size, normalize=normalize, eps=eps)
     given = [float(reward) for reward in rewards]
 
     def reward_fn(answer: str, truth: str) -> dict[str, float]:
@@ -40,9 +47,9 @@ def normalize_rewards(module: Any, rewards: Any, *, group_size: int, normalize: 
 
     answers = [str(i) for i in range(len(given))]
     truths = [str(i // group_size) for i in range(len(given))]
-    return module.run_compute_group_normalized_rewards(
-        reward_fn, answers, truths, group_size=group_size, advantage_eps=eps, normalize_by_std=normalize == "std"
-    )[0]
+    texts = {"reward_fn": reward_fn, "rollout_responses": answers, "repeated_ground_truths": truths}
+    options = {"group_size": group_size, "advantage_eps": eps, "normalize_by_std": normalize == "std"}
+    return call(module, "run_compute_group_normalized_rewards", **texts, **options)[0]
 
 
 def find_entropy(module: Any, logits: Any, targets: Any) -> Any:
@@ -68,6 +75,9 @@ def find_policy_loss(
     """Return the loss by the function that has this reduction: of tokens, or a step of a microbatch."""
     if objective == "clip" and old_log_probs is None:
         old_log_probs = log_probs.detach()
+    if edition_2026.is_edition(module):
+        how = {"objective": objective, "cliprange": clip_high, "reduction": reduction, "horizon": horizon}
+        return edition_2026.find_policy_loss(module, log_probs, advantages, mask, old_log_probs, **how)
     columns = advantages.reshape(-1, 1)
     if reduction == "none":
         return _find_token_losses(module, log_probs, columns, old_log_probs, objective, clip_high) * mask
@@ -97,24 +107,21 @@ def _find_token_losses(module: Any, log_probs: Any, columns: Any, old: Any, obje
     own = NAIVE if objective == "reinforce" else CLIP
     if hasattr(module, WRAPPER) and (b % 2 == 0 or not hasattr(module, own)):
         settings = _loss_settings(columns, old, objective, cliprange, plain=n % 2 == 1)
-        return getattr(module, WRAPPER)(policy_log_probs=log_probs, **settings)[0]
-    if not hasattr(module, own):
-        raise NotImplementedError(f"it has no {own}")
+        return call(module, WRAPPER, policy_log_probs=log_probs, **settings)[0]
     if objective == "reinforce":
-        return getattr(module, NAIVE)(raw_rewards_or_advantages=columns, policy_log_probs=log_probs)
-    return getattr(module, CLIP)(advantages=columns, policy_log_probs=log_probs, old_log_probs=old, cliprange=cliprange)[0]
+        return call(module, NAIVE, raw_rewards_or_advantages=columns, policy_log_probs=log_probs)
+    return call(module, CLIP, advantages=columns, policy_log_probs=log_probs, old_log_probs=old, cliprange=cliprange)[0]
 
 
 def _take_step(module: Any, name: str, log_probs: Any, mask: Any, settings: dict[str, Any]) -> Any:
     """Return the loss of a step, times the number of steps, with the gradient that its `backward` has left."""
     torch = importlib.import_module("torch")
-    if not hasattr(module, name):
-        raise NotImplementedError(f"it has no {name}")
     with torch.inference_mode(False), torch.enable_grad():
         leaf = log_probs.detach().clone().requires_grad_()
         given = {k: v.detach().clone() if torch.is_tensor(v) else v for k, v in settings.items()}
         response = mask.clone()
-        loss = getattr(module, name)(policy_log_probs=leaf, response_mask=response, gradient_accumulation_steps=STEPS, **given)[0]
+        own = {"policy_log_probs": leaf, "response_mask": response, "gradient_accumulation_steps": STEPS}
+        loss = call(module, name, **own, **given)[0]
     if leaf.grad is None:
         raise ValueError(f"{name} leaves no gradient: it does not call backward on the loss")
     carried = ((log_probs - log_probs.detach()) * leaf.grad).sum()
@@ -133,6 +140,8 @@ FUNCTIONS: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]] = MappingPro
 
 def find_domain(module: Any) -> dict[str, dict[str, Any]]:
     """Return the domain of these operations, by the functions that the file has."""
+    if edition_2026.is_edition(module):
+        return {"group_advantages": {"normalize": ("std", "none")}, **edition_2026.find_domain(module)}
     has = {name: hasattr(module, name) for name in FUNCTIONS["policy_loss"][0]}
     plain = has[NAIVE] or has[WRAPPER] or has[SUPERVISED] or has[STEP]
     clipped = has[CLIP] or has[WRAPPER] or has[STEP]

@@ -43,18 +43,21 @@ def _bind_norm(stated: Definition, call: Call, *, adds: bool) -> Bound:
 
 
 def bind_linear(stated: Definition, call: Call) -> Bound:
-    """A product of A (M, K) and the transpose of B (N, K)."""
+    """A product of A (M, K) and the transpose of B (N, K), or B (K, N) itself."""
     if list(stated.inputs) != ["A", "B"] or len(stated.outputs) != 1 or len({*stated.shape("A"), *stated.shape("B")}) != 3:
         raise NotTaken("")
-    (_, inner), (outer, inner_of_b) = stated.shape("A"), stated.shape("B")
-    if inner != inner_of_b:
-        raise NotTaken("B is not (N, K)")
+    (_, inner), axes = stated.shape("A"), stated.shape("B")
+    if inner not in axes:
+        raise NotTaken("B is neither (N, K) nor (K, N)")
+    is_transposed = axes[0] == inner
+    outer = axes[1 if is_transposed else 0]
 
     def linear(x: Any, weight: Any) -> Any:
-        return next(iter(call(stated.sizes(A=x, B=weight), A=x, B=weight).values()))
+        b = weight.mT.contiguous() if is_transposed else weight
+        return next(iter(call(stated.sizes(A=x, B=b), A=x, B=b).values()))
 
     domain = {"batch_dims": (1,), "empty": False, "dtype": stated.dtypes, **stated.restrict(d_in=inner, d_out=outer)}
-    return linear, "x is A and the weight is B", domain
+    return linear, f"x is A and the weight is {'the transpose of ' * is_transposed}B", domain
 
 
 def _bind_rows(operation: str, words: tuple[str, ...]) -> Callable[[Definition, Call], Bound]:

@@ -122,6 +122,11 @@ def list_named_parameters(function: Any) -> list[inspect.Parameter]:
     return [p for p in list_parameters(function) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
+def say_no_parameter(names: Sequence[str], what: str, known: Sequence[str]) -> str:
+    """Return the sentence that a constructor has no parameter for a number, with two of the names that it could have."""
+    return f"its constructor ({', '.join(names)}) has no parameter with a known name of {what}, such as {' or '.join(known[:2])}"
+
+
 def find_name(names: Sequence[str], aliases: Sequence[str]) -> str:
     """Return the first of the names that is one of the aliases, "" if none is."""
     return next((name for name in names if name in aliases), "")

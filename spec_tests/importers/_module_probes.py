@@ -5,6 +5,7 @@ A call chooses between forms of one operation. Which operation a module is, its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -16,6 +17,7 @@ FORMS = ("none", "tanh")
 TINY = 1e-8  # a magnitude whose square is far below every epsilon that people write
 NEAR = 0.25  # of a ratio: one plus the gain gives 3, the gain alone no number, and a gain that is ignored 1
 DEFAULT_EPSILON = 1e-5
+LARGER = 10  # a row that is so many times as large as the root of an epsilon
 SAME = 1e-4  # of a factor: what rounding moves by is less
 DIGITS = 3  # of an epsilon: more are rounding errors
 
@@ -54,8 +56,8 @@ def find_factor_of_embedding(module: Any, table: str) -> float:
     """Return the number by which a table's rows are multiplied, 1 if the answers are no multiple of them: the module is wrong."""
     torch = import_torch()
     rows = torch.arange(1.0, 1 + module.get_parameter(table).numel()).reshape(module.get_parameter(table).shape)
-    ids = torch.arange(len(rows))
-    quotients = call_module(module, {table: rows}, ids) / rows
+    ids = torch.arange(len(rows))[None]  # as a batch, since some modules take nothing else
+    quotients = call_module(module, {table: rows}, ids)[0] / rows
     factor = float(quotients.mean())
     return factor if bool(((quotients - factor).abs() <= SAME * abs(factor)).all()) and abs(factor - 1) > SAME else 1.0
 
@@ -92,11 +94,21 @@ class NormProbe:
         return bool((without != 0).all()) and bool(((with_two / without - 3).abs() < NEAR).all())
 
     def find_epsilon(self, gain: str, one: float = 1.0) -> float:
-        """Return the epsilon under the root: y = a / sqrt(a² + ε) for a row of ±a. PyTorch's default if the answer shows none.
+        """Return the epsilon: y = a / sqrt(a² + ε) for a row of ±a. PyTorch's default if the answer shows none.
 
-        `one` is the value of the gain that multiplies by 1.
+        Where it is added to the root, y = a / (a + ε), which a second row shows: the module is wrong, and judged at the epsilon
+        that its author has written. `one` is the value of the gain that multiplies by 1.
         """
-        size = float(self.call(TINY, **{gain: one}).abs().max())
-        if not 0 < size < float("inf"):
+        small = self._find_divisor(TINY, gain, one)
+        if not 0 < small < float("inf"):
             return DEFAULT_EPSILON
-        return float(f"{max((TINY / size) ** 2 - TINY**2, 0.0):.{DIGITS - 1}e}")
+        inside, beside = max(small**2 - TINY**2, 0.0), max(small - TINY, 0.0)
+        larger = LARGER * math.sqrt(inside)  # at which an epsilon inside the root still shows
+        divisor = self._find_divisor(larger, gain, one)
+        is_beside = abs(divisor - larger - beside) * inside < abs(divisor**2 - larger**2 - inside) * beside
+        return float(f"{beside if is_beside else inside:.{DIGITS - 1}e}")
+
+    def _find_divisor(self, scale: float, gain: str, one: float) -> float:
+        """Return what a row of ±scale is divided by, 0 if the answer shows none."""
+        size = float(self.call(scale, **{gain: one}).abs().max())
+        return scale / size if 0 < size < float("inf") else 0.0

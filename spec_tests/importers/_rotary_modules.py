@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ..specification.aliases import ARRAYS, KEYWORDS
-from ._imported import NotTaken, find_name, import_torch, list_parameters
+from ._imported import NotTaken, find_name, import_torch, list_parameters, say_no_parameter
 from ._promises import MAX_POSITION, TURNED_WIDTHS
 
 THETA_NAMES = ("theta", *KEYWORDS["theta"])
-WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim")
+WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim", "d", "d_model")
 LENGTH_NAMES = (
     "max_seq_len", "max_position_embeddings", "max_len", "context_length", "max_seq_length", "max_positions", "seq_len",
 )  # fmt: skip
@@ -28,10 +28,10 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     theta_name, width = find_name(names, THETA_NAMES), find_name(names, WIDTH_NAMES)
     length = find_name(names, LENGTH_NAMES)
     forward = [p.name for p in list_parameters(found.forward)][1:]
-    if not width:
-        raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
     if len(forward) != 2 or forward[0] in ("q", "query") or forward[1] not in POSITION_NAMES:
         raise NotTaken(f"forward({', '.join(forward)}) is not one of an array and positions")
+    if not width:
+        raise NotTaken(say_no_parameter(names, "the number of features", WIDTH_NAMES))
 
     def make(d_k: int, theta: float | None, positions: int) -> Any:
         options = {width: d_k, **({length: positions} if length else {}), **({theta_name: theta} if theta_name else {})}

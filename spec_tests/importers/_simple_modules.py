@@ -9,7 +9,7 @@ from typing import Any
 from ..specification.aliases import WIDTH_NAMES
 from ._configurations import BIAS_NAMES, EPS_NAMES, find_config, make_config, name_sizes
 from ._feed_forward_modules import bind_feed_forward, bind_swiglu
-from ._imported import NotTaken, find_name, list_parameters
+from ._imported import NotTaken, find_name, list_parameters, say_no_parameter
 from ._module_probes import NormProbe, call_module, find_factor_of_embedding, find_form_of_gate, find_form_of_gelu
 
 WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
@@ -71,7 +71,7 @@ def _find_constructor(found: Any) -> tuple[Callable[[int, float], Any], str, boo
         return configure, f"the class {found.__name__}({shown})", small != large
     width, eps = find_name(names, WIDTH_NAMES) or (names[0] if names else ""), find_name(names, EPS_NAMES)
     if not width:
-        raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
+        raise NotTaken(say_no_parameter(names, "the width of a row", WIDTH_NAMES[1:]))
     switches = [name for name in required_parameters(found) if name in BIAS_NAMES]
     if other := [name for name in required_parameters(found) if name not in (width, eps, *switches)]:
         raise NotTaken(f"its constructor also requires {', '.join(other)}")
@@ -93,7 +93,7 @@ def bind_rms_norm(found: Any) -> Bound:
         return call_module(make(x.shape[-1], eps), {gain: weight}, x)
 
     rms_norm.conventions = conventions  # type: ignore[attr-defined]
-    return rms_norm, f"{words}, whose {_name_gain(gain, conventions)} is the weight", domain
+    return rms_norm, words + _say_roles({_name_gain(gain, conventions): "weight"}), domain
 
 
 def bind_layer_norm(found: Any) -> Bound:
@@ -103,7 +103,13 @@ def bind_layer_norm(found: Any) -> Bound:
         return call_module(make(x.shape[-1], eps), {gain: weight, shift: bias}, x)
 
     layer_norm.conventions = conventions  # type: ignore[attr-defined]
-    return layer_norm, f"{words}, whose {_name_gain(gain, conventions)} is the weight and whose {shift} is the bias", domain
+    return layer_norm, words + _say_roles({_name_gain(gain, conventions): "weight", shift: "bias"}), domain
+
+
+def _say_roles(roles: Mapping[str, str]) -> str:
+    """Return the words on the parameters of a class that have other names than ours."""
+    others = [f"whose {theirs} is the {ours}" for theirs, ours in roles.items() if theirs != ours]
+    return f", {' and '.join(others)}" if others else ""
 
 
 def _name_gain(gain: str, conventions: dict[str, str]) -> str:
@@ -135,7 +141,8 @@ def bind_linear(found: Any) -> Bound:
     def without_bias(x: Any, weight: Any) -> Any:
         return linear(x, weight)
 
-    words = f"the class {found.__name__}({', '.join(names[:2])}), whose {matrix} is {'the transpose of ' * transposes}the weight"
+    role = "transpose of the weight" if transposes else "weight"
+    words = f"the class {found.__name__}({', '.join(names[:2])})" + _say_roles({matrix: role})
     return linear if vectors else without_bias, words, {}
 
 
@@ -153,7 +160,7 @@ def bind_embedding(found: Any) -> Bound:
     def embedding(token_ids: Any, weight: Any) -> Any:
         return call_module(found(*weight.shape), {table: weight}, token_ids)
 
-    return embedding, f"the class {found.__name__}(vocab, width), whose {table} is the weight", {}
+    return embedding, f"the class {found.__name__}(vocab, width)" + _say_roles({table: "weight"}), {}
 
 
 def bind_pointwise(operation: str, domain: Mapping[str, Any] = MappingProxyType({})) -> Callable[[Any], Bound]:
@@ -232,7 +239,15 @@ def _gate(activation: str) -> Callable[[Any], Bound]:
     return bind_pointwise("gated_activation", {"activation": (activation,), "layout": ("concatenated",), "gate": ("first",)})
 
 
-FEED_FORWARD = ("FeedForward", "FeedFoward", "FFN", "MLP", "PositionwiseFeedForward", "FeedForwardNetwork")
+FEED_FORWARD = (
+    "FeedForward",
+    "FeedFoward",
+    "FFN",
+    "MLP",
+    "PositionwiseFeedForward",
+    "PositionwiseFeedForwardNet",
+    "FeedForwardNetwork",
+)
 CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingProxyType(
     {
         # an operation, and a word where it stands several times: the names of classes, and what binds one
@@ -252,7 +267,7 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingP
         "gated_activation tanh": (("GeluTanhAndMul",), _gate("gelu_tanh")),
         "gated_activation swiglu": (("SwiGLU",), bind_gate("silu")),
         "gated_activation geglu": (("GEGLU",), bind_gate("gelu", "gelu_tanh")),
-        "swiglu": (("SwiGLU", "SwiGLUFFN", "LlamaMLP", *FEED_FORWARD), bind_swiglu),
+        "swiglu": (("SwiGLU", "SwiGLUFFN", "SwiGLUFeedForward", "SwiGLUMLP", "GatedMLP", "LlamaMLP", *FEED_FORWARD), bind_swiglu),
         "feed_forward": (FEED_FORWARD, bind_feed_forward),
     }
 )

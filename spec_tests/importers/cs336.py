@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _cs336_alignment as alignment
 from . import _cs336_training as training
+from ._cs336_calls import accepts
 from ._promises import DEFAULT_DTYPES, MAX_POSITION, PROMISED_TIERS, TURNED_WIDTHS
 
 KIND = "an adapters file of CS336"
@@ -98,14 +99,6 @@ def _broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True))
-
-
-def _accepts(function: Callable[..., Any], arguments: dict[str, Any]) -> bool:
-    try:
-        inspect.signature(function).bind(**arguments)
-    except TypeError:
-        return False
-    return True
 
 
 class Edition2025:
@@ -314,7 +307,7 @@ class Adapters:
         def function(*arrays: Any, **keywords: Any) -> Any:
             name, arguments = translate(*arrays, **keywords)
             adapter = getattr(self.module, name, None)
-            if adapter is None or not _accepts(adapter, arguments):
+            if adapter is None or not accepts(adapter, arguments):
                 raise NotImplementedError(f"it has no {name} that takes {', '.join(arguments)}")
             try:
                 return adapter(**arguments)

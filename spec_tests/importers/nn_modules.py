@@ -13,7 +13,9 @@ from ._imported import RAISED, Imported, NotTaken, is_module_instance, is_own, i
 KIND = "torch.nn modules"
 ORDER = 5
 OTHER_PARAMETERS = "its parameters are "  # in the reason why a class is not another operation that its name may mean
-QUALIFIERS = ("my", "mini", "tiny", "simple", "custom", "naive", "basic", "plain", "vanilla", "manual", "fast", "fused")
+MODELS = ("llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen", "gemma", "deepseek", "gptoss", "minimind")
+QUALIFIERS = (*MODELS, "my", "mini", "tiny", "simple", "custom", "naive", "basic", "plain", "vanilla", "manual", "fast", "fused")
+SUFFIXES = ("block", "layer")
 Binder = Callable[[Any], tuple[Callable[..., Any], str, dict[str, Any]]]  # of a class: the function, words on it, its domain
 
 
@@ -29,11 +31,13 @@ def _list_binders() -> Mapping[str, tuple[tuple[str, Binder], ...]]:
 
 
 def _normalize(name: str) -> str:
-    """Return the name of a class without what says nothing of its operation: MiniMHA is MHA."""
+    """Return the name of a class without what says nothing of its operation: MiniMHA is MHA, and so is MHABlock."""
     own = name.lower().replace("_", "")
     for prefix in QUALIFIERS:
         own = own.removeprefix(prefix) or own
-    return own.removesuffix("layer") or own
+    for suffix in SUFFIXES:
+        own = own.removesuffix(suffix) or own
+    return own
 
 
 BINDERS = _list_binders()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..implementation.backend import Backend
-from ..implementation.import_file import import_root, module_names
+from ..implementation.import_file import import_root, list_added_folders, module_names
 from ..implementation.lookup import DEVIATION_PREFIX, registered_backends, split_file
 
 
@@ -31,4 +31,5 @@ def write_backend(backend: Backend) -> str:
     names, root = module_names(file), import_root(file)
     if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # it imports from its folder as from a package
         names, root = (root.name, *names), root.parent
-    return f"importlib.import_module({'.'.join(names)!r}){taken}  # in {root}"
+    added = ":".join(map(str, list_added_folders(file)))
+    return f"importlib.import_module({'.'.join(names)!r}){taken}  # in {root}{f', with PYTHONPATH={added}' if added else ''}"

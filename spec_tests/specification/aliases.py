@@ -21,6 +21,7 @@ OPERATIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxy
             ("mha", "multihead_attention", "multi_head_attention", "multi_head_self_attention"),
             ("x", "w_q", "w_k", "w_v", "w_o"),
         ),
+        "newton_schulz": (("zeropower_via_newtonschulz5", "zeropower_via_newtonschulz"), ("x",)),
         "relu": ((), ("x",)),
         "rms_norm": (("rmsnorm", "rms_normalization"), ("x", "weight")),
         "rope": (("rotary", "rotary_embedding", "apply_rope", "apply_rotary_emb"), ("x", "positions")),
@@ -36,7 +37,7 @@ ARRAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # An array that is passed by position, and its other names. A function with another operation name is taken only if its
         # first parameters have these names, in this order.
-        "x": ("input", "inputs", "hidden_states", "hidden", "h", "X", "in_features"),
+        "x": ("input", "inputs", "hidden_states", "hidden", "h", "X", "in_features", "G"),
         "weight": ("gamma", "gain", "g", "w", "scale", "weights"),
         "bias": ("beta", "b"),
         "q": ("query", "queries", "Q"),

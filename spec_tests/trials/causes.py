@@ -25,6 +25,7 @@ from .new_cause import search, search_ranks
 from .settling import SETTLING_CALLS, find_superseded, identify, settle
 
 IS_FORWARD_UNCHANGED = "forward_unchanged"  # the law that compares a result with the one that is differentiated
+GRADIENT = "_vjp"  # the end of the name of a gradient
 PAIRS_SHARE = 0.15  # of the work for a search, to try two known bugs together
 
 
@@ -169,11 +170,14 @@ def _leave_unexplained(failure: Failure, wrong: int = 0, right: int = 0) -> Caus
 
 
 def _describe_exception(failure: Failure, asker: Asker) -> Cause:
-    """Return the cause of a call without an answer. Exceptions at several places are one if the same calls raise them."""
+    """Return the cause of a call without an answer. Exceptions at several places are one if the same calls raise them.
+
+    A gradient has no answer where the operation itself has none.
+    """
     violation = failure.violation
     raised = not failure.surroundings and not isinstance(violation, Lost) and isinstance(violation, NoAnswer) and violation.raised
     region = asker.find_raising_region(failure.calls[-1]) if raised and failure.calls else None
-    ids = (*failure.symptoms, *([f"{failure.culprit}: raises for {region.words}"] if region else []))
+    ids = (*failure.symptoms, *([f"{failure.culprit.removesuffix(GRADIENT)}: raises for {region.words}"] if region else []))
     return Cause(ids, failure.culprit, [], failure, raising=region)
 
 

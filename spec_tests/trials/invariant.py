@@ -30,6 +30,8 @@ from .recorder import ShrinkingEnded
 from .trial import GENERAL, Trial
 
 ABOUT, NOT = "about:", "not "  # the beginnings of a need that names a field of the operation's declaration
+KEYWORD = "keyword:"  # that of a need that names an argument
+NEEDS = ("own memory", "ranks", "states", "transforms")  # of a framework
 
 KINDS = MappingProxyType({"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"})
 
@@ -142,6 +144,8 @@ def invariant(
     assert tier in TIERS
     fields = [need.removeprefix(ABOUT).removeprefix(NOT) for need in needs if need.startswith(ABOUT)]
     assert set(fields) <= set(Declaration.__dataclass_fields__), f"a declaration has no field {fields}"
+    others = [need for need in needs if not need.startswith((ABOUT, KEYWORD))]
+    assert {*others} <= {*NEEDS}, f"nothing decides whether a backend has {others}"
 
     def decorate(statement: Callable[..., None]) -> Any:
         names = tuple(inspect.signature(statement).parameters)
