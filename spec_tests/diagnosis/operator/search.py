@@ -31,12 +31,14 @@ from .indices import list_sets
 from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
+from .other_axis import list_other_axis
 from .other_results import list_other_results
 from .packed import list_packed
 from .reading import AnswerInstead, count_questions, read_matrices
 from .splits import list_splits
 from .supported import list_supported
 from .tokens import list_chunks
+from .whole_blocks import list_whole_blocks
 
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
 SCREENING_CALLS = 4
@@ -57,9 +59,11 @@ CHANGES: tuple[ListChanges, ...] = (
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
+    list_other_axis,
     list_other_results,
     list_packed,
     list_chunks,
+    list_whole_blocks,
 )
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
 
