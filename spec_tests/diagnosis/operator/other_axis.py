@@ -1,4 +1,4 @@
-"""Code that runs along the axis before its own, as where arrays (batch, heads, tokens, d) are read as (batch, tokens, heads, d)."""
+"""What runs along the axis before its own, as where arrays (batch, heads, tokens, d) are read as (batch, tokens, heads, d)."""
 
 from __future__ import annotations
 
