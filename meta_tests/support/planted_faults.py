@@ -89,6 +89,18 @@ def last_expert_left_out(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: 
     return right(x, router, w1, kept, w3, *biases, **options)
 
 
+@planted("mixture_of_experts", "each expert of b2 counts once, without its weight")
+def last_bias_not_weighted(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, **options: Any) -> Any:
+    if (b2 := options.get("b2")) is None:
+        return right(x, router, w1, w2, w3, **options)
+    y = right(x, router, w1, w2, w3, **{**options, "b2": np.zeros_like(b2)})
+    for e in range(len(b2)):
+        of_expert = np.where(np.arange(len(b2))[:, None] == e, 1, np.zeros_like(b2)).astype(b2.dtype)
+        weighted = right(x, router, w1, 0 * w2, w3, **{**options, "b2": of_expert})
+        y = y + np.where(weighted > 0, b2[e], 0).astype(b2.dtype)
+    return y
+
+
 # --- attention in splits of the keys, which overlap -----------------------------------------------------------------------
 
 
