@@ -28,13 +28,14 @@ from .experts import list_mixtures
 from .extra_keys import list_extra_keys
 from .handovers import list_handovers
 from .indices import list_sets
+from .joint_parts import join_parts
 from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
 from .other_axis import list_other_axis
 from .other_results import list_other_results
 from .packed import list_packed
-from .reading import AnswerInstead, count_questions, read_matrices
+from .reading import AnswerInstead, Matrix, count_questions, read_matrices
 from .splits import list_splits
 from .supported import list_supported
 from .tokens import list_chunks
@@ -137,12 +138,9 @@ class _Search:
                 return
             if call.size > MAX_ELEMENTS_READ or 2 * tuned.WORK_OF_CALL * count_questions(call) > reading.left:
                 continue
-            matrices, is_told = list(read_matrices(call, self.answer, reading)), False
-            for matrix in matrices:
-                for alternative in (*list_splits(matrix, call), *list_coefficients(matrix, call), *list_supported(matrix, call)):
-                    is_told = True
-                    yield alternative
-            read += is_told
+            told = [each for matrix in read_matrices(call, self.answer, reading) for each in _list_read(matrix, call)]
+            yield from (*told, *join_parts(told))
+            read += bool(told)
 
     def _screen_all(self, alternatives: Iterator[Alternative], budget: Budget) -> list[Alternative]:
         """Return the alternatives that may explain the screened calls, perhaps in some elements alone; the likeliest first."""
@@ -246,6 +244,11 @@ class _Search:
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+
+
+def _list_read(matrix: Matrix, call: Call) -> Iterator[Alternative]:
+    for read in (list_splits, list_coefficients, list_supported):
+        yield from read(matrix, call)
 
 
 def is_zero_beside(alternative: Alternative, wrong: list[Call]) -> bool:

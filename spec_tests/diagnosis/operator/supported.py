@@ -43,7 +43,7 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
         yield Alternative(name, said, _unweighted(matrix.argument, matrix.part), 0.5)
         return
     left_out = support & (np.abs(used) <= gap * np.abs(right))
-    if left_out.any():
+    if left_out.any() and not np.array_equal(left_out, support):
         weights, lost = (
             _by_leading_axes(x, matrix.rank, is_of_experts=is_of_experts) for x in (np.where(support, right, 0), left_out)
         )
