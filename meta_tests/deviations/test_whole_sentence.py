@@ -37,8 +37,8 @@ def spoil_wide_rows(right: Any, x: Any, weight: Any, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("operation", "fault", "sentence"),
     [
-        ("local_attention", lose_scale, "scale is left out only from m = 9 on"),
-        ("rms_norm", lose_epsilon, "epsilon is ignored: x / sqrt(mean(x²)) only from d = 17 on"),
+        ("local_attention", lose_scale, "scale is left out, only from m = 9 on"),
+        ("rms_norm", lose_epsilon, "epsilon is ignored: x / sqrt(mean(x²)), only from d = 17 on"),
         ("rms_norm", spoil_wide_rows, "wrong elements are NaN, only from d = 17 on"),
     ],
 )

@@ -64,7 +64,7 @@ def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[
     for half in halves:
         if all(half.predicts(call) for call in wrong):
             words = region.what.removeprefix(f"{WRONG} ")
-            what, identity = f"{half.what} {words}", f"{half.id} {region.id.removeprefix('region: ')}"
+            what, identity = f"{half.what}, {words}", f"{half.id} {region.id.removeprefix('region: ')}"
             facts, predicts = (*half.facts, *region.facts), _both(region, half)
             return replace(region, id=identity, what=what, predicts=predicts, facts=facts, is_whole=True)
     return region
