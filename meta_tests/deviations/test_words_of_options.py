@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.calls.call import Call
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.operator.search import read_operator
 from spec_tests.specification.registry import specification
@@ -19,11 +20,16 @@ def scaled_only_without_bounds(x: Any, *, activation: str = "silu", limit: float
     return right(x, activation=activation, limit=limit, alpha=alpha if limit is None else 1.0)
 
 
+def answer_calls(seed: int, count: int) -> list[Call]:
+    rng = np.random.default_rng(seed)
+    options = [{"limit": (0.5, None, 1.0, None)[i % 4], "alpha": (1.5, 0.5, 1.25, 2.0, 0.75)[i % 5]} for i in range(count)]
+    drawn = [((rng.normal(size=(2 + i % 3, 8)),), own) for i, own in enumerate(options)]
+    return answers("gated_activation", scaled_only_without_bounds, drawn)
+
+
 def test_a_default_under_a_condition_is_said_plainly() -> None:
-    rng, calls = np.random.default_rng(2), []
-    for n, limit, alpha in ((2, 0.5, 1.5), (4, None, 0.5), (3, 1.0, 1.25), (5, None, 2.0), (2, 0.25, 0.75), (1, None, 1.5)):
-        calls.append(((rng.normal(size=(n, 8)),), {"limit": limit, "alpha": alpha}))
-    evidence = Evidence.gather(answers("gated_activation", scaled_only_without_bounds, calls))
-    found = read_operator(evidence, answer=lambda *_: None, budget=give_budget(evidence.wrong[0].operation.backend))
+    evidence = Evidence.gather(answer_calls(2, 8))
+    budget = give_budget(evidence.wrong[0].operation.backend)
+    found = read_operator(evidence, answer=lambda *_: None, budget=budget, ask=lambda wish=None: iter(answer_calls(3, 12)))
     assert found is not None
     assert found.what == "alpha is taken as 1.0 where limit is given"
