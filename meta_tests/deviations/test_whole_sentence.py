@@ -9,7 +9,7 @@ import pytest
 import spec_tests
 from spec_tests.calls.call import Call
 from spec_tests.deviations import Deviation, OracleBackend
-from spec_tests.diagnosis.evidence import is_wrong, wrong_in
+from spec_tests.diagnosis.evidence import answer_of, is_wrong, wrong_in
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.regions.asking import RIGHT, WRONG, Answer
 from spec_tests.diagnosis.regions.condition import Condition
@@ -96,7 +96,7 @@ def test_what_is_computed_needs_no_condition_on_elements(factor: float) -> None:
         return np.maximum(x, 0) * (factor if x.shape[-1] > 2 else 1.0)
 
     def is_doubled(call: Call) -> bool | None:
-        return bool(np.array_equal(np.ravel(call.observed), 2 * np.ravel(call.value)))
+        return bool(np.array_equal(np.ravel(answer_of(call)), 2 * np.ravel(call.value)))
 
     rng = np.random.default_rng(1)
     calls = answers("relu", double_wide_rows, [((rng.normal(size=(2, d)),), {}) for d in (2, 3, 4, 1, 5, 3, 4, 6, 2, 5, 6, 7)])
