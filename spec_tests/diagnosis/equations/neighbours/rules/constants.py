@@ -89,9 +89,9 @@ def _is_asked(place: Place, node: Any) -> bool:
 def _list_counted(place: Place) -> list[str]:
     """Return the arrays of counts: what the function asks whether it is above 0."""
     arrays = names_in(place, "array", "integers")
-    asked = [node for node in ast.walk(place.site.tree) if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)]
-    above = [node for node in asked if isinstance(node.ops[0], ast.Gt) and _is_zero(node.comparators[0])]
-    return [name for name in dict.fromkeys(node.left.id for node in above) if name in arrays]
+    asked = [node for node in ast.walk(place.site.tree) if isinstance(node, ast.Compare)]
+    above = [node.left for node in asked if isinstance(node.ops[0], ast.Gt) and _is_zero(node.comparators[0])]
+    return list(dict.fromkeys(node.id for node in above if isinstance(node, ast.Name) and node.id in arrays))
 
 
 def _is_zero(node: Any) -> bool:
