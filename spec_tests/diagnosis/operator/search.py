@@ -27,6 +27,7 @@ from .counts import list_counts
 from .experts import list_mixtures
 from .extra_keys import list_extra_keys
 from .handovers import list_handovers
+from .hidden_keys import list_hidden_keys
 from .indices import list_sets
 from .joint_parts import join_parts
 from .known import list_known
@@ -57,6 +58,7 @@ CHANGES: tuple[ListChanges, ...] = (
     list_counts,
     list_extra_keys,
     list_handovers,
+    list_hidden_keys,
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
