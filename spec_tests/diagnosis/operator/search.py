@@ -20,6 +20,7 @@ from ..fit import allows, evaluate, explains, try_fit
 from ..further_calls import Ask, FurtherCalls
 from ..result_parts import say_part, split_parts
 from .acceptances import list_acceptances
+from .acting_arguments import list_acting_arguments
 from .alternative import Alternative, Where
 from .axes import name_axes, plural
 from .coefficients import list_coefficients
@@ -55,6 +56,7 @@ MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may 
 ListChanges = Callable[[Call], Iterator[Alternative]]
 CHANGES: tuple[ListChanges, ...] = (
     list_acceptances,
+    list_acting_arguments,
     list_counts,
     list_extra_keys,
     list_handovers,
