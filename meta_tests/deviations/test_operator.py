@@ -180,3 +180,12 @@ def test_a_factor_is_a_number_of_sizes_or_options() -> None:
     assert "scale" in list_words(0.3)
     assert "2" in list_words(2.0)
     assert not list(list_words(0.123))
+
+
+def test_the_ends_of_groups_are_said_by_the_sizes_that_make_them() -> None:
+    """As where an expert, or a head, of each group counts alone."""
+    at, sizes = np.arange(12), {"experts": 12, "groups": 4}
+    for held, said in ((at % 3 == 2, "the last expert"), (at % 3 != 0, "every expert but the first")):
+        found = [each.say("expert", "experts") for each in list_sets(held, ~held, sizes)]
+        assert f"{said} of each group of experts / groups" in found
+    assert not [each for each in list_sets(at % 5 == 4, at % 5 != 4, sizes) if "group" in each.words]

@@ -28,6 +28,8 @@ from ..support.seeds import draw_seed
         ([(Size.of("d"), "below", (8,))], "up to d = 7"),
         ([(Size.of("n"), "no multiple", (16,))], "where n is no multiple of 16"),
         ([(Size.of("d_k"), "is", (72, 104))], "where d_k = 72 or 104"),
+        ([(Size.of("limit"), "is", (None,))], "where limit is not given"),
+        ([(Size.of("limit"), "is not", (None,)), (Size.of("d"), "is", (3,))], "where limit is given and d = 3"),
         ([(given("scale"), "is", (True,))], "whenever scale is given"),
         ([(MaskRows.of("rows of mask", "mask"), "is", (1,))], "with a mask of one row"),
         ([(CallsBefore.of("calls before with these shapes"), "above", (0,))], "from the second call with the same shapes on"),

@@ -72,6 +72,14 @@ def odd_rows_lost(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any = N
     return right_ones[0], kept[1], *right_ones[2:]
 
 
+@planted("linear_vjp", "in the gradients of weight and bias, the rows after the last whole block of 4, or all", "are left out")
+def rows_after_whole_blocks_lost(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    rows = cotangent.copy().reshape(-1, cotangent.shape[-1])
+    rows[len(rows) // 4 * 4 :] = 0
+    whole, kept = (right(c, x, weight, bias) for c in (cotangent, rows.reshape(cotangent.shape)))
+    return whole[0], *kept[1:]
+
+
 @planted("embedding", "the first token of the vocabulary of weight is left out")
 def padding_row_zero(right: Any, token_ids: Any, weight: Any, **options: Any) -> Any:
     return right(token_ids, np.where(np.arange(len(weight))[:, None] == 0, 0, weight).astype(weight.dtype), **options)
@@ -87,6 +95,18 @@ def last_hidden_feature_lost(right: Any, x: Any, w1: Any, w2: Any, w3: Any, *bia
 def last_expert_left_out(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *biases: Any, **options: Any) -> Any:
     kept = np.where(np.arange(len(w2))[:, None, None] == len(w2) - 1, 0, w2).astype(w2.dtype)
     return right(x, router, w1, kept, w3, *biases, **options)
+
+
+@planted("mixture_of_experts", "each expert of b2 counts once, without its weight")
+def last_bias_not_weighted(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, **options: Any) -> Any:
+    if (b2 := options.get("b2")) is None:
+        return right(x, router, w1, w2, w3, **options)
+    y = right(x, router, w1, w2, w3, **{**options, "b2": np.zeros_like(b2)})
+    for e in range(len(b2)):
+        of_expert = np.where(np.arange(len(b2))[:, None] == e, 1, np.zeros_like(b2)).astype(b2.dtype)
+        weighted = right(x, router, w1, 0 * w2, w3, **{**options, "b2": of_expert})
+        y = y + np.where(weighted > 0, b2[e], 0).astype(b2.dtype)
+    return y
 
 
 # --- attention in splits of the keys, which overlap -----------------------------------------------------------------------

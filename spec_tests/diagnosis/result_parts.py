@@ -29,10 +29,10 @@ def _map(f: Callable[..., Any], path: str, *trees: Any) -> Any:
 
 
 def say_part(spec: Specification, part: str) -> str:
-    """Return what a result is called: the result, or the gradient of an argument."""
+    """Return what a result is called: the result, or the gradient of an argument. An argument may have the name of a result."""
     if spec.is_gradient:
         return f"the gradient of {part}"
-    return part or "the result"
+    return f"the returned {part}" if part in spec.parameters else part or "the result"
 
 
 def split_parts(call: Call, values: np.ndarray) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from ..diagnosis.further_calls import Ask
 from ..diagnosis.near_misses import find_fixed_option
 from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
+from ..diagnosis.precision.accumulators import find_narrow_sums
 from ..diagnosis.precision.exponents import find_overflow
 from ..diagnosis.precision.functions import find_approximate_function
 from ..diagnosis.precision.results import find_narrow_results
@@ -87,11 +88,16 @@ def search(
         return found
     if instead:
         return instead
-    if found := find_narrow_arithmetic(evidence, questions.ask_in_float32, budget.is_spent):
+    if found := next(filter(None, _list_arithmetic(evidence, questions, ask, budget)), None):
         return found
-    for find_other in (find_narrow_results, find_unstable_form, find_approximate_function):
-        if found := find_other(evidence, ask, budget.is_spent):
-            return found
     if region is None:
         region = questions.find_region(name, evidence, budget, of_equations)
     return region if region and (region.is_whole or not fixed) else fixed
+
+
+def _list_arithmetic(evidence: Evidence, questions: Questions, ask: Any, budget: Budget) -> Iterator[Explanation | None]:
+    """Yield what the right equation in another arithmetic explains, one kind of arithmetic after the other."""
+    yield find_narrow_arithmetic(evidence, questions.ask_in_float32, budget.is_spent)
+    yield find_narrow_sums(evidence, questions.answer_instead, budget.is_spent)
+    for find in (find_narrow_results, find_unstable_form, find_approximate_function):
+        yield find(evidence, ask, budget.is_spent)

@@ -30,8 +30,9 @@ from .neighbours.hole import Holes
 from .neighbours.listing import list_edits, list_edits_everywhere
 from .neighbours.screen import FAR, Scores, Screen, Screened, find_only_part
 from .neighbours.solve import solve
-from .neighbours.source import Source, source_of
+from .neighbours.source import Site, Source, source_of
 from .neighbours.trace import trace
+from .suspects import find_suspects
 from .words import describe_equation
 
 TRACED_CALLS = 12
@@ -92,6 +93,8 @@ class Search:
         self.part = find_only_part(evidence.wrong)
         self.screens = [Screen(call, self.part) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
+        evaluations = ([partial(_evaluate_on, call) for call in calls] for calls in (self.wrong, self.right))
+        self.suspects = find_suspects(self.source, *evaluations)
         self.holes = Holes()
         self.withheld = withheld
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
@@ -110,10 +113,12 @@ class Search:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
         depths = range(max(site.depth for site in self.source.sites) + 1)
         yield self._single_edits(0, PLAIN)
+        if self.suspects:
+            yield self._single_edits(1, PLAIN, self.suspects.__contains__)
         yield self._scaled_parameters()
         yield from (self._single_edits(depth, BLOCKWISE) for depth in depths)
         yield self._single_edits(0, LESS_PLAIN)
-        yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
+        yield from (self._single_edits(depth, PLAIN, lambda site: site not in self.suspects) for depth in depths[1:2])
         yield self._edits_everywhere(FEW_EVERYWHERE)
         yield from (self._single_edits(depth, LESS_PLAIN) for depth in depths[1:2])
         yield self._edits_everywhere(EVERYWHERE)
@@ -209,8 +214,10 @@ class Search:
             return Screened(True, within.worst, whole.mean, self.part)
         return Screened(whole.is_possible, whole.worst, whole.mean)
 
-    def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
-        for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):
+    def _single_edits(
+        self, depth: int, costs: tuple[float, float], within: Callable[[Site], bool] = lambda site: True
+    ) -> Iterator[tuple[float, Candidate]]:
+        for edit in list_edits(self.source, self.seen, depth, costs, self.withheld, within):
             if self.screening.is_spent():
                 return
             if edit.has_unknown:

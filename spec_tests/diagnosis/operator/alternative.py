@@ -56,6 +56,8 @@ class Alternative:
     kind: str = "equation"
     evaluations: int = 1  # of the right equation that one of this costs
     change: Callable[[Specification, Named, Any], Any] | None = None  # of the right results, where there is no `compute`
+    only_in: str = ""  # the one of several results, or gradients, that it changes, where that is known
+    of_part: str = ""  # what is said of that result
 
     @property
     def sentence(self) -> str:

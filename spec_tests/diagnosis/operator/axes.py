@@ -70,5 +70,5 @@ def name_dimension(spec: Specification, label: str) -> str:
 
 def plural(noun: str) -> str:
     head, of, rest = noun.partition(" of ")
-    ending = {"batch entry": "batch entries", "index": "indices"}.get(head, head + "s")
+    ending = {"batch entry": "batch entries", "index": "indices", "query": "queries"}.get(head, head + "s")
     return f"{ending}{of}{rest}"

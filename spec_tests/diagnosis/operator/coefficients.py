@@ -46,7 +46,7 @@ def _list_times(
     matrix: Matrix, call: Call, ratio: np.ndarray, support: np.ndarray, gap: float, *, is_divided: bool
 ) -> Iterator[Alternative]:
     wrong = support & (np.abs(ratio - 1) > 2 * gap)
-    if not wrong.any():
+    if not wrong.any() or np.array_equal(wrong, support):  # what all entries do, a change of the result says
         return
     values = ratio[wrong]
     if np.ptp(values) > 2 * gap * np.abs(values).max(initial=1.0):
@@ -59,16 +59,16 @@ def _list_times(
         for entries in list_entry_sets(wrong, support & ~wrong, matrix.rank, rows, columns, sizes):
             said = _say(spec, matrix, entries, singular if entries.is_one else several, is_divided=is_divided)
             compute = _counted(matrix.argument, matrix.part, entries, number, is_divided=is_divided)
-            yield Alternative(name, said, compute, 0.5 + entries.cost + number.cost)
+            place = f"in {say_part(spec, matrix.part)}, " if matrix.part or spec.is_gradient else ""
+            cost = 0.5 + entries.cost + number.cost
+            yield Alternative(name, f"{place}{said}", compute, cost, only_in=matrix.part, of_part=said)
 
 
 def _say(spec: Specification, matrix: Matrix, entries: EntrySet, verb: str, *, is_divided: bool) -> str:
-    """Return the sentence, such as "the last key of v is left out, in the first query"."""
-    of, place = (f" of {matrix.argument}", "") if not spec.is_gradient else ("", f"in {say_part(spec, matrix.part)}, ")
-    if matrix.part and not spec.is_gradient:
-        place = f"in {matrix.part}, "
+    """Return what is said of a result, such as "the last key of v is left out, in the first query"."""
+    of = "" if spec.is_gradient else f" of {matrix.argument}"
     divided = "and each row is divided by the sum of what counts" if is_divided else ""
-    return ", ".join(filter(None, [f"{place}{entries.subject}{of} {verb}", entries.rows, divided]))
+    return ", ".join(filter(None, [f"{entries.subject}{of} {verb}", entries.rows, divided]))
 
 
 def _list_factors(value: float, spec: Specification, call: Call, gap: float) -> Iterator[tuple[Number, str, str]]:

@@ -36,7 +36,7 @@ def list_entry_sets(
     for axis in range(rank, inside.ndim):
         for found in list_sets(*_project(inside, outside, axis), sizes):
             yield _along_column(found, axis - inside.ndim, columns)
-    if inside.ndim - rank > 2:
+    if inside.ndim - rank > 1:
         held, free = (np.asarray(x.any(axis=tuple(range(rank)))).reshape(-1, x.shape[-1]).any(axis=1) for x in (inside, outside))
         for found in list_sets(np.asarray(held), np.asarray(free), sizes):
             yield _along_rows(found)
@@ -76,7 +76,7 @@ def _along_column(found: IndexSet, axis: int, columns: Sequence[str]) -> EntrySe
         shape = (*(1 for _ in result), *argument)
         return _spread(found, shape, len(shape) + axis, sizes)
 
-    return EntrySet(found.say(one, plural(one)), holds, found.cost, found.is_one or "every" in found.words)
+    return EntrySet(found.say(one, plural(one)), holds, found.cost, found.is_one or found.words.startswith("every"))
 
 
 def _along_rows(found: IndexSet) -> EntrySet:
@@ -87,7 +87,7 @@ def _along_rows(found: IndexSet) -> EntrySet:
         held = np.broadcast_to(found.holds(np.arange(count), count, sizes), (count,))
         return held.reshape(*(1 for _ in result), *argument[:-1], 1)
 
-    return EntrySet(found.say("row", "rows"), holds, 0.25 + found.cost, found.is_one or "every" in found.words)
+    return EntrySet(found.say("row", "rows"), holds, 0.25 + found.cost, found.is_one or found.words.startswith("every"))
 
 
 def _in_rows(outer: IndexSet, axis: int, rows: Sequence[str], inner: EntrySet) -> EntrySet:

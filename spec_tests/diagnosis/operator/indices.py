@@ -128,6 +128,9 @@ def _list_sets(chosen: np.ndarray, length: int, sizes: Sizes) -> Iterator[IndexS
             )
             yield IndexSet(f"the first {{one}} of each block of {block}", bound(lambda i, n, s, b: i % b == 0, block), 0.75)
             yield IndexSet(f"the last {{one}} of each block of {block}", bound(lambda i, n, s, b: i % b == b - 1, block), 0.75)
+        words = f"the {{many}} after the last whole block of {block}, or all if there is none,"
+        yield IndexSet(words, bound(lambda i, n, s, b: i >= n // b * b, block), 0.75)
+    yield from _list_in_groups(length, sizes)
     if length % 2 == 0:
         yield IndexSet("the second half of the {many}", lambda i, n, s: i >= n // 2, 0.5)
         yield IndexSet("the first half of the {many}", lambda i, n, s: i < n // 2, 0.5)
@@ -145,6 +148,32 @@ def _list_sets(chosen: np.ndarray, length: int, sizes: Sizes) -> Iterator[IndexS
     if first and (length - first) > 4:
         k = length - first
         yield IndexSet(f"the last {k} {{many}}", lambda i, n, s: i >= n - k, 1.5)
+
+
+def _list_in_groups(length: int, sizes: Sizes) -> Iterator[IndexSet]:
+    """Yield the ends of groups, as of the query heads that share a key/value head."""
+    wholes = [name for name, size in sizes.items() if size == length]
+    for whole, shared in ((a, b) for a in wholes for b in sizes if 0 < sizes[b] < length and length % sizes[b] == 0):
+        in_group = bound(_place_in_group, whole, shared)
+        for end, is_end in (("first", bound(_is_place, in_group, 0)), ("last", bound(_is_place, in_group, -1))):
+            group = f"of each group of {whole} / {shared}"
+            yield IndexSet(f"the {end} {{one}} {group}", is_end, 0.75)
+            yield IndexSet(f"every {{one}} but the {end} {group}", bound(_is_not, is_end), 0.75)
+
+
+def _place_in_group(i: np.ndarray, n: int, sizes: Sizes, whole: str, shared: str) -> tuple[np.ndarray, int]:
+    """Return the place of each index in its group, and how many indices a group has."""
+    size = max(sizes.get(whole, 0) // max(sizes.get(shared, 1), 1), 1)
+    return i % size, size
+
+
+def _is_place(i: np.ndarray, n: int, sizes: Sizes, in_group: Callable[..., tuple[np.ndarray, int]], place: int) -> np.ndarray:
+    at, size = in_group(i, n, sizes)
+    return np.asarray(at == place % size)
+
+
+def _is_not(i: np.ndarray, n: int, sizes: Sizes, holds: Callable[..., np.ndarray]) -> np.ndarray:
+    return ~holds(i, n, sizes)
 
 
 def list_maps(pairs: Mapping[int, int], length: int, sizes: Sizes) -> Iterator[IndexMap]:

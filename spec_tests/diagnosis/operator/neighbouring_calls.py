@@ -154,7 +154,7 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
         if default is None and _is_zero(value):
             yield name, f"{name} of 0 counts as not given", lambda x, named: None if _is_zero(x) else x, 0.0
         if default is not parameter.empty and not _is_same(value, default):
-            said = f"{name} is left out" if default is None else f"{name} is {default!r}, whatever is given"
+            said = f"{name} is left out" if default is None else f"{name} is taken as {default!r}"
             yield name, said, bound(lambda x, named, d: d, default), 0.0
         if isinstance(value, bool):
             yield name, f"{name} means the opposite", lambda x, named: x if x is None else not x, 0.25

@@ -20,6 +20,7 @@ from ..fit import allows, evaluate, explains, try_fit
 from ..further_calls import Ask, FurtherCalls
 from ..result_parts import say_part, split_parts
 from .acceptances import list_acceptances
+from .acting_arguments import list_acting_arguments
 from .alternative import Alternative, Where
 from .axes import name_axes, plural
 from .coefficients import list_coefficients
@@ -27,16 +28,20 @@ from .counts import list_counts
 from .experts import list_mixtures
 from .extra_keys import list_extra_keys
 from .handovers import list_handovers
+from .hidden_keys import list_hidden_keys
 from .indices import list_sets
+from .joint_parts import join_parts
 from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
+from .other_axis import list_other_axis
 from .other_results import list_other_results
 from .packed import list_packed
-from .reading import AnswerInstead, count_questions, read_matrices
+from .reading import AnswerInstead, Matrix, count_questions, read_matrices
 from .splits import list_splits
 from .supported import list_supported
 from .tokens import list_chunks
+from .whole_blocks import list_whole_blocks
 
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
 SCREENING_CALLS = 4
@@ -51,15 +56,19 @@ MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may 
 ListChanges = Callable[[Call], Iterator[Alternative]]
 CHANGES: tuple[ListChanges, ...] = (
     list_acceptances,
+    list_acting_arguments,
     list_counts,
     list_extra_keys,
     list_handovers,
+    list_hidden_keys,
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
+    list_other_axis,
     list_other_results,
     list_packed,
     list_chunks,
+    list_whole_blocks,
 )
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
 
@@ -133,12 +142,9 @@ class _Search:
                 return
             if call.size > MAX_ELEMENTS_READ or 2 * tuned.WORK_OF_CALL * count_questions(call) > reading.left:
                 continue
-            matrices, is_told = list(read_matrices(call, self.answer, reading)), False
-            for matrix in matrices:
-                for alternative in (*list_splits(matrix, call), *list_coefficients(matrix, call), *list_supported(matrix, call)):
-                    is_told = True
-                    yield alternative
-            read += is_told
+            told = [each for matrix in read_matrices(call, self.answer, reading) for each in _list_read(matrix, call)]
+            yield from (*told, *join_parts(told))
+            read += bool(told)
 
     def _screen_all(self, alternatives: Iterator[Alternative], budget: Budget) -> list[Alternative]:
         """Return the alternatives that may explain the screened calls, perhaps in some elements alone; the likeliest first."""
@@ -242,6 +248,11 @@ class _Search:
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+
+
+def _list_read(matrix: Matrix, call: Call) -> Iterator[Alternative]:
+    for read in (list_splits, list_coefficients, list_supported):
+        yield from read(matrix, call)
 
 
 def is_zero_beside(alternative: Alternative, wrong: list[Call]) -> bool:

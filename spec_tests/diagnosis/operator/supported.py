@@ -36,14 +36,14 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
     is_of_experts = columns[0] == "expert"
     one = columns[0] if is_of_experts else columns[-2] if len(columns) > 1 else columns[-1]
     one = BATCH[0] if one in BATCH else one  # the entries of all batch axes count together
-    of = "" if spec.is_gradient or is_of_experts else f" of {matrix.argument}"
+    of = "" if spec.is_gradient or (is_of_experts and _is_whole(matrix, call)) else f" of {matrix.argument}"
     place = f"in {say_part(spec, matrix.part)}, " if spec.is_gradient or matrix.part else ""
     if (np.abs(used[support] - 1) <= gap).all() and not (np.abs(right[support] - 1) <= gap).all():
         said = f"{place}each {one}{of} counts once, without its weight"
         yield Alternative(name, said, _unweighted(matrix.argument, matrix.part), 0.5)
         return
     left_out = support & (np.abs(used) <= gap * np.abs(right))
-    if left_out.any():
+    if left_out.any() and not np.array_equal(left_out, support):
         weights, lost = (
             _by_leading_axes(x, matrix.rank, is_of_experts=is_of_experts) for x in (np.where(support, right, 0), left_out)
         )
@@ -53,6 +53,12 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
             said = f"{place}{words.format(one=one, many=plural(one), of=of)} left out"
             compute, count = _left_out(matrix.argument, matrix.part, held), 2 * weights.shape[1]
             yield Alternative(name, said, compute, 1.0, evaluations=count)
+
+
+def _is_whole(matrix: Matrix, call: Call) -> bool:
+    """Whether the argument is all that an expert adds linearly: beside a bias, its matrix is one of two parts."""
+    linear = [name for name in call.operation.spec.declaration.linear if call.named.get(name) is not None]
+    return linear == [matrix.argument]
 
 
 def _by_leading_axes(x: np.ndarray, rank: int, *, is_of_experts: bool) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
@@ -12,8 +11,9 @@ from ...calls.call import Call
 from ..evidence import answer_of, wrong_in
 from ..explanation import Explanation
 from .asking import RIGHT, WRONG, Answer
+from .conjunction import Conjunction
 from .facts.of_elements.parts import GRADIENT, RESULT
-from .region import Region
+from .region import Count, Region, build_region
 
 MIN_EXPLAINED = 8  # wrong answers inside of a region, each of which is that of the explanation
 MAX_EXPLAINED = 40
@@ -54,20 +54,41 @@ class SilentAnswers:
 def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[Answer]) -> Region:
     """Return the region with the sentence of the first explanation of which every wrong answer inside is one, else as it is.
 
+    What is computed says in which elements it shows: conditions on elements are dropped if it holds of all answers without them.
     answers: what was asked for the region.
     """
-    if region.failures != (WRONG,) or any(condition.fact not in (GRADIENT, RESULT) for condition in region.inside.of_element):
-        return region
-    wrong = [answer.call for answer in islice((a for a in answers if a.failure == WRONG), MAX_EXPLAINED)]
-    if len(wrong) < MIN_EXPLAINED:
+    asked = list(answers)
+    wrong = [answer.call for answer in asked if answer.failure == WRONG][:MAX_EXPLAINED]
+    if region.failures != (WRONG,) or len(wrong) < MIN_EXPLAINED or not (plain := _of_calls(region, asked)).inside.conditions:
         return region
     for half in halves:
-        if all(half.predicts(call) for call in wrong):
-            words = region.what.removeprefix(f"{WRONG} ")
-            what, identity = f"{half.what} {words}", f"{half.id} {region.id.removeprefix('region: ')}"
-            facts, predicts = (*half.facts, *region.facts), _both(region, half)
-            return replace(region, id=identity, what=what, predicts=predicts, facts=facts, is_whole=True)
+        if all(half.predicts(call) for call in wrong) and (plain is region or _holds_of_all(plain, half, asked)):
+            words = plain.what.removeprefix(f"{WRONG} ")
+            what, identity = f"{half.what}, {words}", f"{half.id} {plain.id.removeprefix('region: ')}"
+            facts, predicts = (*half.facts, *plain.facts), _both(plain, half)
+            return replace(plain, id=identity, what=what, predicts=predicts, facts=facts, is_whole=True)
     return region
+
+
+def _of_calls(region: Region, asked: Sequence[Answer]) -> Region:
+    """Return the region without conditions on elements, but for those that name a result."""
+    kept = tuple(condition for condition in region.inside.of_element if condition.fact in (GRADIENT, RESULT))
+    if kept == region.inside.of_element:
+        return region
+    inside, count = Conjunction(region.inside.of_call, kept), Count()
+    for answer in asked:
+        is_inside = bool(inside.covers(answer).any())
+        count = count.add(inside=is_inside, outside=not is_inside, fails=answer.failure == WRONG)
+    return build_region(region.operation, inside, region.failures, count)
+
+
+def _holds_of_all(region: Region, half: Explanation, asked: Sequence[Answer]) -> bool:
+    """Whether every answer inside of the region is one of the explanation, and every other one is right."""
+    told = [answer for answer in asked if answer.failure in (RIGHT, WRONG) and answer.wrong is not None]
+    inside = [answer for answer in told if region.inside.covers(answer).any()]
+    others = len(told) - len(inside)
+    is_right = sum(answer.failure == RIGHT for answer in told) - sum(answer.failure == RIGHT for answer in inside)
+    return others == is_right and all(half.predicts(answer.call) is not False for answer in inside[:MAX_EXPLAINED])
 
 
 def say_what_is_seen(region: Region, answers: Iterable[Answer]) -> Region:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .edit import Edit
 from .rules import rules
@@ -16,14 +16,20 @@ EVERY_COST = (0.0, float("inf"))
 
 
 def list_edits(
-    source: Source, trace: Trace, depth: int, costs: tuple[float, float] = EVERY_COST, withheld: frozenset[str] = frozenset()
+    source: Source,
+    trace: Trace,
+    depth: int,
+    costs: tuple[float, float] = EVERY_COST,
+    withheld: frozenset[str] = frozenset(),
+    within: Callable[[Site], bool] = lambda site: True,
 ) -> Iterator[Edit]:
     """Yield the edits of the functions at a depth, the cheaper ones first: 0 is its own file, 1 those that it imports.
 
     costs: only those of rules that cost more than the first number, and no more than the second.
-    withheld: names of rules that are left out, as measurements do.
+    withheld: names of rules that are left out, as measurements do. within: which functions are changed.
     """
-    places = [place for site in source.sites if site.depth == depth for place in _list_places(site, trace)]
+    sites = [site for site in source.sites if site.depth == depth and within(site)]
+    places = [place for site in sites for place in _list_places(site, trace)]
     least, most = costs
     for rule in (rule for rule in rules() if least < rule.cost <= most and rule.name not in withheld):
         for place in places:

@@ -20,7 +20,7 @@ from ....specification.registry import gradients, operations
 from . import steps, whole_steps
 from .notation_table import NOTATIONS, PLAIN, SECOND
 
-MAX_LENGTH = 100  # characters
+MAX_LENGTH = 120  # characters: the names of an option and of a step, and what is done with them
 
 INSIDE = (steps, whole_steps, _reverse_mode)  # modules of whose functions lines call none that begins with an underscore
 OPEN, CLOSE, LEFT_OUT = "«", "»", "…"

@@ -85,6 +85,8 @@ def say_number(name: str, kind: str, values: tuple[Any, ...]) -> str:
         return f"where {name} is a power of two"
     if kind == "no power of two":
         return f"where {name} is no power of two"
+    if values == (None,):
+        return f"where {name} is {'not ' if kind == 'is' else ''}given"
     return f"where {name} {'=' if kind == 'is' else 'is not'} {join(values)}"
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from ..edit import Change
 from ._rule import Place, definition, fill, is_numpy, load, names_in, names_that_may_be_none, replaced, rule
 
+COUNTED_OR_REAL = ("array", "number", "integer", "integers")
+
 
 @rule(ast.Name)
 def another_variable(place: Place) -> Iterator[Any]:
@@ -118,10 +120,13 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 def another_definition_at_one_use(place: Place) -> Iterator[Any]:
     """What a variable stands for is made of another variable, or lacks a term, at one of the places where it is used."""
     value = definition(place, place.node)
-    if value is place.node or place.seen.kind != "array":
-        return
+    if value is not place.node and place.seen.kind in ("array", "integers"):
+        yield from map(copy.deepcopy, _list_other_definitions(place, value))  # the line that sets it stays as it is
+
+
+def _list_other_definitions(place: Place, value: Any) -> Iterator[Any]:
     for node in ast.walk(value):
-        if isinstance(node, ast.Name) and (seen := place.trace.get(node)) is not None and seen.kind in ("array", "number"):
+        if isinstance(node, ast.Name) and (seen := place.trace.get(node)) is not None and seen.kind in COUNTED_OR_REAL:
             for name, other in names_in(place, seen.kind).items():
                 if name not in (node.id, place.node.id) and len(other.shape) == len(seen.shape):
                     yield replaced(value, node, load(name))

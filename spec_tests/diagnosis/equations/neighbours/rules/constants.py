@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ._rule import Place, fill, load, name_of, names_in, rule, without_marks
+from ..edit import Change
+from ._rule import Place, children, fill, load, name_of, names_in, rule, without_marks
 
 IN_BLOCKS = 1.2  # the cost of a count of padding: few edits, which are tried early in every part
 LIMITS = (64, 128, 256, 512, 1024, 4096)
@@ -59,6 +60,42 @@ def constant_for_a_number(place: Place) -> Iterator[Any]:
         yield from (ast.Constant(value) for value in (0.0, 1.0))
     if place.seen.kind == "integer":
         yield from (ast.Constant(value) for value in (0, 1, 2))
+
+
+@rule(ast.FunctionDef, cost=1.25)
+def factor_for_each_of_a_count(place: Place) -> Iterator[Any]:
+    """A factor acts once for each of what is counted, where it should act once: its power with the count, at all of its uses."""
+    uses: dict[str, list[tuple[Any, str, int | None, Any]]] = {}
+    for parent, field, index, node in children(place.node):
+        seen = place.trace.get(node)
+        if isinstance(node, ast.Name) and isinstance(parent, ast.BinOp | ast.Call) and seen is not None and seen.kind == "number":
+            uses.setdefault(node.id, []).append((parent, field, index, node))
+    for name in _list_counted(place):
+        for where in uses.values():
+            power = "p ** np.maximum(n, 1)"
+            yield tuple(
+                Change(parent, field, index, fill(power, p=node, n=load(name)))
+                for parent, field, index, node in where
+                if not _is_asked(place, parent)
+            )
+
+
+def _is_asked(place: Place, node: Any) -> bool:
+    """Whether an expression is part of a condition."""
+    conditions = [x.test for x in ast.walk(place.node) if isinstance(x, ast.If | ast.IfExp)]
+    return any(part is node for test in conditions for part in ast.walk(test))
+
+
+def _list_counted(place: Place) -> list[str]:
+    """Return the arrays of counts: what the function asks whether it is above 0."""
+    arrays = names_in(place, "array", "integers")
+    asked = [node for node in ast.walk(place.site.tree) if isinstance(node, ast.Compare)]
+    above = [node.left for node in asked if isinstance(node.ops[0], ast.Gt) and _is_zero(node.comparators[0])]
+    return list(dict.fromkeys(node.id for node in above if isinstance(node, ast.Name) and node.id in arrays))
+
+
+def _is_zero(node: Any) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == 0
 
 
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript)

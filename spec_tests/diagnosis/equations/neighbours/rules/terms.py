@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ._rule import REAL, Place, definition, fill, load, name_of, names_in, rule
+from ._rule import REAL, Place, definition, fill, load, name_of, names_in, rule, without_marks
 
 OTHER_OPERATORS: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = MappingProxyType(
     {
@@ -105,23 +105,34 @@ def regrouped(place: Place) -> Iterator[Any]:
         yield ast.BinOp(b, right.op, ast.BinOp(a, node.op, c))
 
 
+def _list_sums(place: Place, call: ast.Call) -> Iterator[tuple[ast.BinOp, Callable[[Any], Any]]]:
+    """Yield the first argument of a call if it has two operands, and what puts a value in the place of the call.
+
+    Where an optional term is not given, as in `x if z is None else x - z`, the call stays as it is.
+    """
+    if not call.args or isinstance(call.args[0], ast.Starred):
+        return
+    inner = definition(place, call.args[0])
+    if isinstance(inner, ast.BinOp):
+        yield inner, lambda new: new
+    if isinstance(inner, ast.IfExp) and isinstance(given := without_marks(inner.orelse), ast.BinOp):
+        absent = ast.Call(call.func, [inner.body, *call.args[1:]], call.keywords)
+        yield given, lambda new: ast.IfExp(inner.test, absent, new)
+
+
 @rule(ast.Call, ast.BinOp)
 def function_of_another_part(place: Place) -> Iterator[Any]:
     """A function is applied to one operand of a sum or product, not to the whole, or to the whole and not to one operand."""
     node = place.node
     if isinstance(node, ast.Call):
-        if (
-            len(node.args) >= 1
-            and not isinstance(node.args[0], ast.Starred)
-            and isinstance(inner := definition(place, node.args[0]), ast.BinOp)
-        ):
+        for inner, put in _list_sums(place, node):
 
             def apply(x: Any) -> Any:
                 return ast.Call(node.func, [x, *node.args[1:]], node.keywords)
 
-            yield ast.BinOp(apply(inner.left), inner.op, inner.right)
-            yield ast.BinOp(inner.left, inner.op, apply(inner.right))
-            yield ast.BinOp(apply(inner.left), inner.op, apply(inner.right))
+            yield put(ast.BinOp(apply(inner.left), inner.op, inner.right))
+            yield put(ast.BinOp(inner.left, inner.op, apply(inner.right)))
+            yield put(ast.BinOp(apply(inner.left), inner.op, apply(inner.right)))
         return
     for side in ("left", "right"):
         call, other = definition(place, getattr(node, side)), getattr(node, "right" if side == "left" else "left")
