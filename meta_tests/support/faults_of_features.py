@@ -345,7 +345,7 @@ FAULTS = (
         "the gradient of the sum of exponentials is reduced",
         "    own = targets - first\n    outside = (own < 0) | (own >= logits.shape[-1])",
         "    total = enter(total)\n    own = targets - first\n    outside = (own < 0) | (own >= logits.shape[-1])",
-        r"gradient .*(logarithm|normalizer|sum of the exponentials|softmax|probabilit)",
+        r"gradient .*(logarithm|normalizer|sum of the exponentials|softmax|probability|probabilities)",
     ),
     LayoutFault(
         "vocabulary",
