@@ -103,6 +103,13 @@ def test_the_iteration_of_muon_is_taken_by_its_author_s_name(tmp_path: Path) -> 
     assert "newton_schulz: zeropower_via_newtonschulz5 for newton_schulz" in found.text
 
 
+def test_of_a_function_and_a_class_the_function_is_meant(tmp_path: Path) -> None:
+    body = "class RMSNorm: ...\n\n\ndef rms_norm(x, normalized_shape, weight, eps=1e-5):\n    return x\n"
+    write(tmp_path, mine=NUMPY + body)
+    run = suite(tmp_path, "--backend=mine.py")
+    assert "it has rms_norm, but its first parameters are not x, weight" in " ".join(run.text.split()), run.text
+
+
 FUNCTION = """
     import torch
 

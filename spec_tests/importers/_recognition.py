@@ -111,7 +111,8 @@ def _find_framework(source: Any) -> str:
 
 def _find_hint(source: Any, operation: str) -> str:
     """Return a sentence on what the object may have in place of the operation, "" if it has nothing like it."""
-    for name in CLASS_NAMES.get(operation, ()):
+    has_function = callable(getattr(source, operation, None))
+    for name in () if has_function else CLASS_NAMES.get(operation, ()):
         found = getattr(source, name, None)
         if inspect.isclass(found) and _is_own(source, found) and name not in getattr(source, "taken_classes", ()):
             return _describe_class(operation, found)
