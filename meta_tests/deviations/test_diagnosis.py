@@ -261,6 +261,16 @@ def test_a_value_that_the_equation_does_not_take_is_no_other_option() -> None:
     assert another_option(Evidence.gather(calls)) is None
 
 
+def test_nan_alone_names_no_option() -> None:
+    """An epsilon of 0 gives NaN for a row of equal numbers, and so does the unbiased deviation of a row of one number."""
+    one = np.ones(1)
+    calls = [answer(ORACLE, "layer_norm", np.array([x]), one, one, eps=eps) for x, eps in ((0.0, 1e-5), (2.0, 1e-3), (3.0, 0.0))]
+    for call in calls:
+        assert call.observed is not None
+        call.observed[...] = np.nan
+    assert another_option(Evidence.gather(calls[:2], calls[2:])) is None
+
+
 def test_one_answer_for_another_option_may_be_by_chance() -> None:
     earlier, failing = rotate((4, 100.0), (4, 1e4))
     assert another_option(Evidence.gather([failing], [earlier])) is None

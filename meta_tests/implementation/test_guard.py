@@ -48,6 +48,7 @@ def test_not_implemented_is_a_refusal() -> None:
         (PackageNotFoundError("mine"), "^it asks for the version of the package mine, which is not installed here"),
         (InterpreterError("TypeError(\"cannot convert None of type <class 'NoneType'> to tensor\")"), "^Triton's interpreter"),
         (AssertionError("Torch not compiled with CUDA enabled"), "^it asks for a CUDA device, and there is none here"),
+        (ValueError("Expected a cuda device, but got: cpu"), "^it takes arrays of a CUDA device alone, and was given others"),
     ],
 )
 def test_what_the_environment_lacks_is_a_refusal(error: Exception, words: str) -> None:

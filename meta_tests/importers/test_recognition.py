@@ -101,3 +101,37 @@ def test_the_iteration_of_muon_is_taken_by_its_author_s_name(tmp_path: Path) -> 
     found = suite(tmp_path, "--backend=muon.py", "--effort=smoke", "-k", "newton_schulz.reference")
     assert found.code == 0, found.text
     assert "newton_schulz: zeropower_via_newtonschulz5 for newton_schulz" in found.text
+
+
+def test_of_a_function_and_a_class_the_function_is_meant(tmp_path: Path) -> None:
+    body = "class RMSNorm: ...\n\n\ndef rms_norm(x, normalized_shape, weight, eps=1e-5):\n    return x\n"
+    write(tmp_path, mine=NUMPY + body)
+    run = suite(tmp_path, "--backend=mine.py")
+    assert "it has rms_norm, but its first parameters are not x, weight" in " ".join(run.text.split()), run.text
+
+
+FUNCTION = """
+    import torch
+
+
+    class Norm(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, FIRST weight, bias, eps=1e-5):
+            h = x - x.mean(-1, keepdim=True)
+            return h / (h.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+
+
+    layer_norm = Norm.apply
+"""
+
+
+def test_the_apply_of_a_function_of_autograd_has_the_parameters_of_its_forward(tmp_path: Path) -> None:
+    """It is written as (*args, **kwargs), and takes arguments by position alone."""
+    pytest.importorskip("torch")
+    write(tmp_path, mine=FUNCTION.replace("FIRST ", ""), other=FUNCTION.replace("FIRST ", "normalized_shape, "))
+    right = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "layer_norm.reference")
+    assert right.code == 0, right.text
+    assert right.statuses["layer_norm.reference mine float32"] == "passed"
+    refused = suite(tmp_path, "--backend=other.py", "--effort=smoke", "-k", "layer_norm.reference")
+    assert refused.code == 4, refused.text
+    assert "it has layer_norm, but its first parameters are not x, weight, bias" in " ".join(refused.text.split())

@@ -246,6 +246,8 @@ def _expect_in_float32(call: Call, known: Sequence[Explanation]) -> Iterator[Exp
 
 def another_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: False) -> tuple[str, list[Any]] | None:
     """Return an option and the values of it for which every wrong answer is right: a fixed value, or that of an earlier call."""
+    if not any(np.any(wrong_in(call) & ~np.isnan(answer_of(call))) for call in evidence.wrong):
+        return None  # NaN is what many options give, as 0 / 0 is: it names none
     wrong, right = evidence.wrong, evidence.right
     if len(wrong) < MIN_WRONG_ANSWERS:
         return None

@@ -258,9 +258,12 @@ def _find_place(error: BaseException) -> str:
     """Return the line of the backend's code, or else of a library that it calls, that raised an exception while it was loaded."""
     lines = traceback.extract_tb(error.__traceback__)
     outer = [line for line in lines if Path(line.filename).suffix == ".py" and SUITE not in Path(line.filename).parents]
-    named = ((line, Path(line.filename)) for line in outer)
-    own = [line for line, path in named if not OF_LIBRARIES & {*path.parts} and STANDARD not in path.parents]
+    own = [line for line in outer if not _is_of_a_library(Path(line.filename))]
     return f" (line {(own or outer)[-1].lineno} of {(own or outer)[-1].filename})" if outer else ""
+
+
+def _is_of_a_library(file: Path) -> bool:
+    return bool(OF_LIBRARIES & {*file.parts}) or STANDARD in file.parents
 
 
 def _load_safely(text: str, load: Any) -> Any:

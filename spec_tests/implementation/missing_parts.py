@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError
 
 OTHER_PYTHON = "name the Python that has it, as in --python=.venv/bin/python"
+WANTS_CUDA = re.compile("expected a '?cuda'? device", re.IGNORECASE)  # as the context torch.cuda.device says of another one
 NO_CUDA = re.compile("not compiled with CUDA enabled|no NVIDIA driver", re.IGNORECASE)
 OF_THE_INTERPRETER = re.compile("cannot convert None .*to tensor")  # of Triton, which its compiler passes as a constant
 
@@ -27,6 +28,8 @@ def describe_missing_part(error: BaseException) -> str:
     """Return the clause for what a call needs, "" if the exception says nothing of that kind."""
     if isinstance(error, RuntimeError | AssertionError) and NO_CUDA.search(str(error)):
         return "it asks for a CUDA device, and there is none here"
+    if isinstance(error, ValueError) and WANTS_CUDA.search(str(error)):
+        return "it takes arrays of a CUDA device alone, and was given others"
     if type(error).__name__ == "InterpreterError" and OF_THE_INTERPRETER.search(str(error)):
         return "Triton's interpreter cannot pass None to a kernel, as its compiler can"
     return describe_missing_package(error)

@@ -76,8 +76,10 @@ def find_policy_loss(
     if objective == "clip" and old_log_probs is None:
         old_log_probs = log_probs.detach()
     if edition_2026.is_edition(module):
-        how = {"objective": objective, "cliprange": clip_high, "reduction": reduction, "horizon": horizon}
-        return edition_2026.find_policy_loss(module, log_probs, advantages, mask, old_log_probs, **how)
+        return edition_2026.find_policy_loss(
+            module, log_probs, advantages, mask, old_log_probs,
+            objective=objective, cliprange=clip_high, reduction=reduction, horizon=horizon,
+        )  # fmt: skip
     columns = advantages.reshape(-1, 1)
     if reduction == "none":
         return _find_token_losses(module, log_probs, columns, old_log_probs, objective, clip_high) * mask

@@ -117,6 +117,32 @@ def list_parameters(function: Any) -> list[inspect.Parameter]:
         return []
 
 
+def is_apply(found: Any) -> bool:
+    """Whether the object is the method `apply` of a class of torch.autograd.Function, which takes what its forward takes."""
+    owner = getattr(found, "__self__", None)
+    if not inspect.isclass(owner) or getattr(found, "__name__", "") != "apply":
+        return False
+    return any(base.__name__ == "Function" and base.__module__ == "torch.autograd.function" for base in owner.__mro__[1:])
+
+
+def name_parameters(found: Any) -> Any:
+    """Return a function that has the parameters of the forward of an `apply`, which itself takes arguments by position alone.
+
+    Return any other object as it is.
+    """
+    if not is_apply(found):
+        return found
+    signature = inspect.Signature(list_parameters(found.__self__.forward)[1:])  # without the context
+
+    def function(*given: Any, **options: Any) -> Any:
+        bound = signature.bind(*given, **options)
+        bound.apply_defaults()
+        return found(*bound.args, *bound.kwargs.values())
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
 def list_named_parameters(function: Any) -> list[inspect.Parameter]:
     """Return the parameters without *args and **kwargs, which are all that a class without a constructor of its own has."""
     return [p for p in list_parameters(function) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

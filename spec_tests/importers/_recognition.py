@@ -14,7 +14,7 @@ from typing import Any
 from ..specification.aliases import CLASS_NAMES, GUIDE, OPERATIONS
 from ..specification.registry import operations
 from ._function_forms import NAMESPACES, Form, FormProbe
-from ._imported import is_module_instance, list_parameters, read_dict
+from ._imported import is_apply, is_module_instance, list_parameters, name_parameters, read_dict
 from ._promises import DEFAULT_DTYPES, NUMPY_DTYPES
 from ._signatures import match_parameters
 
@@ -73,7 +73,7 @@ def recognize(source: Any) -> Any:
                 hints[operation] = f"has {forms[0].name}, which is taken for {forms[0].operation}"
         elif hint := _find_hint(source, operation):
             hints[operation] = hint
-    taken = {operation: form for operation, form in taken.items() if not form.is_plain}
+    taken = {name: form for name, form in taken.items() if not form.is_plain or is_apply(getattr(source, form.name, None))}
     return Recognized(source, taken, hints, framework) if taken or hints or framework else source
 
 
@@ -85,9 +85,9 @@ def _add_lines(reasons: dict[str, str], hints: dict[str, str]) -> dict[str, str]
 
 def _find_forms(source: Any, operation: str, probe: FormProbe) -> Iterator[Form]:
     """Yield what the function is that has the operation's name, or that is the only one with another name of it."""
-    own = getattr(source, operation, None)
+    own = name_parameters(getattr(source, operation, None))
     names = [operation] if callable(own) else OPERATIONS.get(operation, ((), ()))[0]
-    functions = {name: getattr(source, name, None) for name in names}
+    functions = {name: name_parameters(getattr(source, name, None)) for name in names}
     plain = {name: f for name, f in functions.items() if callable(f) and not inspect.isclass(f) and not is_module_instance(f)}
     if operation == ALIBI and ALIBI in plain and (forms := list(probe.list_alibi_forms(ALIBI, own))):
         yield from forms
@@ -111,7 +111,8 @@ def _find_framework(source: Any) -> str:
 
 def _find_hint(source: Any, operation: str) -> str:
     """Return a sentence on what the object may have in place of the operation, "" if it has nothing like it."""
-    for name in CLASS_NAMES.get(operation, ()):
+    has_function = callable(getattr(source, operation, None))
+    for name in () if has_function else CLASS_NAMES.get(operation, ()):
         found = getattr(source, name, None)
         if inspect.isclass(found) and _is_own(source, found) and name not in getattr(source, "taken_classes", ()):
             return _describe_class(operation, found)
