@@ -10,6 +10,7 @@ import pytest
 from spec_tests.calls.call import Call
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.operator.axes import name_axes
 from spec_tests.diagnosis.operator.indices import list_maps, list_sets
 from spec_tests.diagnosis.operator.numbers import list_numbers
 from spec_tests.diagnosis.operator.reading import read_matrices
@@ -189,3 +190,7 @@ def test_the_ends_of_groups_are_said_by_the_sizes_that_make_them() -> None:
         found = [each.say("expert", "experts") for each in list_sets(held, ~held, sizes)]
         assert f"{said} of each group of experts / groups" in found
     assert not [each for each in list_sets(at % 5 == 4, at % 5 != 4, sizes) if "group" in each.words]
+
+
+def test_the_taps_of_a_filter_are_called_so() -> None:
+    assert name_axes(specification("causal_conv1d"), "weight", 2) == ("feature", "tap")

@@ -32,6 +32,12 @@ def turn_heads(x: Any, positions: Any) -> Any:
     return ROPE(x.swapaxes(-2, -3), own).swapaxes(-2, -3)
 
 
+def turn_heads_by_frequencies(x: Any, positions: Any, inverse_frequencies: Any) -> Any:
+    """There may be as many frequencies as tokens, and they are no positions."""
+    own = np.resize(positions, x.shape[-3])
+    return ROPE(x.swapaxes(-2, -3), own, inverse_frequencies).swapaxes(-2, -3)
+
+
 def turn_backward(x: Any, positions: Any) -> Any:
     return ROPE(x, positions[::-1])
 
@@ -56,6 +62,17 @@ def explain(operation: str, function: Callable[..., Any]) -> str:
 )
 def test_an_axis_that_is_taken_for_another_is_said(operation: str, function: Callable[..., Any], sentence: str) -> None:
     assert explain(operation, function) == sentence
+
+
+def test_frequencies_are_not_taken_for_positions() -> None:
+    rng, calls = np.random.default_rng(3), Calls()
+    for shape in ((3, 2, 4), (2, 4, 8), (4, 3, 6), (3, 5, 4)):
+        frequencies = rng.uniform(0.1, 1, shape[-1] // 2)
+        calls.append(((rng.normal(size=shape), rng.integers(0, 40, shape[-2]), frequencies), {}))
+    evidence = Evidence.gather(answers("rope", turn_heads_by_frequencies, calls))
+    found = read_operator(evidence, answer=lambda *_: None, budget=give_budget(evidence.wrong[0].operation.backend))
+    assert found is not None
+    assert found.what.startswith("axis −3 of x is taken for that of the tokens")
 
 
 def test_another_order_of_tokens_is_not_said_to_be_another_axis() -> None:

@@ -12,7 +12,7 @@ NOUNS = MappingProxyType(
     {
         "n": "token", "m": "key", "M": "slot", "N": "token", "b": "batch entry", "P": "page", "page_size": "slot of a page",
         "h_kv": "key/value head", "experts": "expert", "k": "choice", "vocab": "token of the vocabulary", "t": "step",
-        "d_in": "input feature", "d_out": "output feature", "num_heads": "head",
+        "w": "tap", "d_in": "input feature", "d_out": "output feature", "num_heads": "head",
     }
 )  # fmt: skip
 UNNAMED = ("column", "row")  # the last axis and the one before, where the shape of an array has no names

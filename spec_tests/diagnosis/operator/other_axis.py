@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...calls.call import Call
-from ...specification.registry import Specification
+from ...specification.registry import Specification, argument_dimensions
 from ..result_parts import map_parts
 from .alternative import Alternative, Named, call_right
 from .axes import name_axes, plural
@@ -25,7 +25,7 @@ def list_other_axis(call: Call) -> Iterator[Alternative]:
         return
     names = name_axes(spec, first, call.named[first].ndim)
     said = f"axis −3 of {first} is taken for that of the {plural(names[AXIS])}"
-    if along := _list_along(call.named, first):
+    if along := _list_along(spec, call.named, first):
         said += f", with entry i of {' and '.join(along)} at its index i"
     yield Alternative(call.operation.name, said, _compute, COST)
 
@@ -37,10 +37,12 @@ def _first_array(spec: Specification, named: Named) -> str | None:
     return name if len(shape) > 2 and shape[AXIS] * shape[BEFORE] > 1 else None
 
 
-def _list_along(named: Named, first: str) -> list[str]:
+def _list_along(spec: Specification, named: Named, first: str) -> list[str]:
     """Return the arrays with one entry for each index of axis −2, which are read from their beginning along the other axis."""
-    length = named[first].shape[AXIS]
-    return [name for name, x in named.items() if getattr(x, "shape", ()) == (length,)]
+    length, dimensions = named[first].shape[AXIS], argument_dimensions(spec)
+    along = dimensions.get(first, ())[AXIS:][:1]  # the dimension of that axis
+    arrays = (name for name, own in dimensions.items() if len(own) == 1 and own == along)
+    return [name for name in arrays if getattr(named.get(name), "shape", ()) == (length,)]
 
 
 def _compute(spec: Specification, named: Named) -> Any:
@@ -49,7 +51,7 @@ def _compute(spec: Specification, named: Named) -> Any:
     shape = named[first].shape
     own = (shape[BEFORE], shape[AXIS])
     changed = {name: _exchanged(x, own) for name, x in named.items()}
-    for name in _list_along(named, first):
+    for name in _list_along(spec, named, first):
         changed[name] = named[name][np.arange(own[0]) % own[1]] if own[1] else named[name]
     return map_parts(lambda part, y: _exchanged(y, own[::-1]), spec, call_right(spec, changed))
 

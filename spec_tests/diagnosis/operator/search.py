@@ -34,6 +34,7 @@ from .joint_parts import join_parts
 from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
 from .nested import list_nested
+from .one_for_two import list_one_for_two
 from .other_axis import list_other_axis
 from .other_results import list_other_results
 from .packed import list_packed
@@ -64,6 +65,7 @@ CHANGES: tuple[ListChanges, ...] = (
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
+    list_one_for_two,
     list_other_axis,
     list_other_results,
     list_packed,
