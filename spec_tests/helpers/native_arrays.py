@@ -8,6 +8,7 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.operation import Operation
+from ..calls.violation import Violation
 from ..specification.pytree import leaves
 from .assertions import REPEATED, assert_identical, assert_true
 
@@ -54,10 +55,14 @@ def write_to_result(operation: Operation, call: Call, result: Any, x: Any, value
     return is_done
 
 
-def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
-    """The arrays have the values that were seen in them before."""
+def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray], otherwise: str) -> None:
+    """The arrays have the values that were seen in them before. `otherwise` says what has changed them."""
     for x in arrays:
-        assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
+        try:
+            assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
+        except Violation as violation:
+            violation.what = f"{otherwise}: {violation.what}"
+            raise
 
 
 def assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:
