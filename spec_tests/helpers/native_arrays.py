@@ -12,6 +12,8 @@ from ..calls.violation import Violation
 from ..specification.pytree import leaves
 from .assertions import REPEATED, assert_identical, assert_true
 
+SHARING = "results that share memory"  # one cause, whether a later call or the caller writes to them
+
 
 def list_arrays(framework: Any, native: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Return every array among the arguments by its path, those in dicts and lists included: weights["w_q"]. `names` are those
@@ -61,7 +63,8 @@ def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray],
         try:
             assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
         except Violation as violation:
-            violation.what = f"{otherwise}: {violation.what}"
+            violation.what, violation.symptom = f"{otherwise}: {violation.what}", SHARING
+            violation.args = (violation.what,)
             raise
 
 
