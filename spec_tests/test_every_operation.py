@@ -38,6 +38,9 @@ from .specification.pytree import tree_map
 from .specification.tiers import CALLS
 from .trials.invariant import invariant
 
+OVERWRITTEN = "a later call overwrites the result of an earlier one"
+SHARED = "a result changes when another one is written to: they share memory"
+
 
 @invariant("B", cost=0.25, each_dtype=True)
 def test_reference(operation: Operation, draw: Draw) -> None:
@@ -207,13 +210,13 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     for other in (change_arguments(call), change_arguments(change_arguments(call))):  # two buffers may take turns
         others += operation.arrays_by_name(operation.run(other)).values()
         seen |= {id(x): framework.numpy(x) for x in others if id(x) not in seen}
-        assert_still(framework, arrays, seen)
+        assert_still(framework, arrays, seen, OVERWRITTEN)
     while arrays and write_to_result(operation, call, first, x := arrays.pop(0), 0 if seen[id(x)].dtype.kind in "biu" else -7.0):
         assert_unchanged(arguments, copy_arrays(framework, native, operation.spec.positional), "shares the result's memory")
-        assert_still(framework, [*arrays, *others], seen)
+        assert_still(framework, [*arrays, *others], seen, SHARED)
         again = operation.values(call, operation.run(call))
         assert_same(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
-    assert_still(framework, others, seen)
+    assert_still(framework, others, seen, SHARED)
 
 
 @invariant("E", cost=4, needs=BATCHED, tier=CALLS)

@@ -1,11 +1,17 @@
 """The Triton kernels compile for a GPU where there is none, and conform in Triton's interpreter."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ..measure.kernels import FILE, list_interpreted, read_rows
+from ..measure.on_a_gpu import list_steps, run_step
+from ..support.kernels import FOLDER
 from ..support.paths import ROOT
 from ..support.pytest_process import environment, python, suite
+from ..support.rotation import rotate
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.slow
@@ -61,3 +67,44 @@ def test_the_kernels_conform_in_the_interpreter(tmp_path: Path) -> None:
     run = suite(tmp_path, "--backend=triton-interpret", "--effort=smoke", "--dtype=float32", "-k", selection)
     assert run.code == 0, run.text
     assert {fact["operation"] for fact in run.facts if fact["status"] == "passed"} == set(names)
+
+
+TRITON_KERNELS = [path for path in sorted(FOLDER.glob("[rf]*/*.py")) if not path.stem.startswith(("_", "cuda_"))]
+
+
+@pytest.mark.parametrize("path", rotate(TRITON_KERNELS, 10, name=lambda path: path.stem), ids=lambda path: path.stem)
+def test_a_kernel_of_the_table_compiles_for_a_gpu(path: Path, tmp_path: Path) -> None:
+    words = ("-W", "ignore", "-m", "meta_tests.support.compile_kernels", str(path))
+    done = python(tmp_path, *words, env=environment(ROOT, TRITON_CACHE_DIR=str(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{path.stem}: ")
+
+
+@pytest.mark.parametrize("name", rotate([name for name in list_interpreted() if name in read_rows()], 10))
+def test_a_kernel_gets_in_the_interpreter_what_the_table_says(name: str, tmp_path: Path) -> None:
+    """In a process of its own, in which Triton was not imported before."""
+    done = python(tmp_path, "-W", "ignore", "-m", "meta_tests.measure.kernels", name, timeout=None)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.partition("\n")[0] == read_rows()[name].partition("\n")[0], done.stdout
+
+
+def test_no_right_kernel_of_the_table_raises_an_alarm_and_no_fault_is_explained_wrongly() -> None:
+    verdicts = {name: re.split(": |\n", row)[1] for name, row in read_rows().items()}
+    kernels = list_interpreted()
+    missing = FILE.read_text().partition("\n")[0].partition("; not run: ")[2]
+    assert {*verdicts, *filter(None, missing.split(", "))} == kernels.keys()
+    assert {verdict for name, verdict in verdicts.items() if kernels[name].fault is None} == {"no alarm"}
+    faults = {verdict for name, verdict in verdicts.items() if kernels[name].fault is not None}
+    assert faults <= {"right", "true but another", "unexplained"}
+
+
+def test_the_command_for_a_gpu_runs_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right one and a faulty one, here in the interpreter."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    steps = {step.name: step for step in list_steps(workers=1)}
+    for name, outcome in (("right/relu_flat", "green"), ("faulty/relu_grid_too_small", "right")):
+        step = replace(steps[name], arguments=(*steps[name].arguments, "--effort=smoke", "-k", "relu.reference"))
+        row = run_step(step, 300)
+        assert row is not None
+        assert row.outcome == outcome, row
+    assert run_step(steps["right/relu_flat"], 0.01) is None

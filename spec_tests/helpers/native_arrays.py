@@ -8,8 +8,11 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.operation import Operation
+from ..calls.violation import Violation
 from ..specification.pytree import leaves
 from .assertions import REPEATED, assert_identical, assert_true
+
+SHARING = "results that share memory"  # one cause, whether a later call or the caller writes to them
 
 
 def list_arrays(framework: Any, native: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -54,10 +57,15 @@ def write_to_result(operation: Operation, call: Call, result: Any, x: Any, value
     return is_done
 
 
-def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
-    """The arrays have the values that were seen in them before."""
+def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray], otherwise: str) -> None:
+    """The arrays have the values that were seen in them before. `otherwise` says what has changed them."""
     for x in arrays:
-        assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
+        try:
+            assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
+        except Violation as violation:
+            violation.what, violation.symptom = f"{otherwise}: {violation.what}", SHARING
+            violation.args = (violation.what,)
+            raise
 
 
 def assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:

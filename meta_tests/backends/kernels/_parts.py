@@ -31,5 +31,6 @@ def over_axis(function, x, axis):
 
 
 def limit_sizes(operation, **sizes):
-    """Return the domain of an operation: in the interpreter, where a program takes milliseconds, sizes up to these."""
-    return {operation: {size: range(1, most + 1) for size, most in sizes.items()}} if interpreted else {}
+    """Return the domain of an operation: in the interpreter, where a program takes milliseconds, few and short rows."""
+    limits = {size: range(1, most + 1) for size, most in sizes.items()} | {"batch_dims": range(2)}
+    return {operation: limits} if interpreted else {}

@@ -18,4 +18,4 @@ def embedding_vjp(cotangent, token_ids, weight):
     ids, d = token_ids.contiguous(), weight.shape[1]
     gradient = weight.new_zeros(weight.shape)
     racing_kernel[(ids.numel(), triton.cdiv(d, 32))](cotangent.contiguous(), ids, gradient, d, BLOCK=32)
-    return (gradient,)
+    return None, gradient

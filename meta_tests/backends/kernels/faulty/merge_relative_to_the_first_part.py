@@ -2,6 +2,8 @@
 
 from .._parts import *
 
+domain = limit_sizes("merge_attention_states")
+
 operation = "merge_attention_states"
 says = ("maximum", "lse_a")
 
@@ -17,9 +19,9 @@ def kernel(a, s, b, t, y, u, d, BLOCK: tl.constexpr):
     tl.store(u + row, tl.where(total == 0, float("-inf"), shift + tl.log(whole)))
     for start in range(0, d, BLOCK):
         at = start + tl.arange(0, BLOCK)
-        x = tl.load(a + row * d + at, mask=(at < d) & (p > 0), other=0.0)
-        z = tl.load(b + row * d + at, mask=(at < d) & (r > 0), other=0.0)
-        tl.store(y + row * d + at, (p * x + r * z) / whole, mask=at < d)
+        x = tl.load(a + row * d + at, mask=at < d, other=0.0)
+        z = tl.load(b + row * d + at, mask=at < d, other=0.0)
+        tl.store(y + row * d + at, (tl.where(p > 0, p * x, 0.0) + tl.where(r > 0, r * z, 0.0)) / whole, mask=at < d)
 
 
 def merge_attention_states(out_a, lse_a, out_b, lse_b):

@@ -2,6 +2,8 @@
 
 from .._parts import *
 
+domain = limit_sizes("sigmoid")
+
 operation = "sigmoid"
 says = ("overwrites",)
 buffers = {}

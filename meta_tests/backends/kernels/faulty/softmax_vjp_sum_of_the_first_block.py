@@ -4,7 +4,7 @@ from ..right.softmax_one_block import *
 
 operation = "softmax_vjp"
 says = ("from n = 33 on",)
-domain = limit_sizes("softmax", n=70) | limit_sizes("softmax_vjp", n=70)
+domain = limit_sizes("softmax", n=70)
 
 
 @triton.jit

@@ -2,6 +2,8 @@
 
 from .._cuda import *
 
+needs = "a GPU"
+
 launch = compile_kernel(
     r"""
 extern "C" __global__ void linear(const float* x, const float* w, float* y, long long m, long long n, long long k) {

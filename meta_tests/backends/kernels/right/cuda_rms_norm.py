@@ -2,6 +2,8 @@
 
 from .._cuda import *
 
+needs = "a GPU"
+
 launch = compile_kernel(
     r"""
 extern "C" __global__ void rms_norm(const float* x, const float* weight, float* y, long long d, float eps) {

@@ -2,6 +2,8 @@
 
 from .._cuda import *
 
+needs = "a GPU"
+
 launch = compile_kernel(
     r"""
 extern "C" __global__ void softmax(const float* x, float* y, long long n) {

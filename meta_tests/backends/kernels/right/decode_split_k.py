@@ -2,7 +2,7 @@
 
 from .._parts import *
 
-domain = limit_sizes("attention_with_kv_cache", n=6, m=60, d_k=32, d_v=32)
+domain = limit_sizes("attention_with_kv_cache", n=6, M=60, d_k=32, d_v=32)
 
 
 @triton.jit

@@ -2,7 +2,7 @@
 
 from .rms_norm_one_block import *
 
-domain = limit_sizes("rms_norm", d=70) | limit_sizes("rms_norm_vjp", d=70)
+domain = limit_sizes("rms_norm", d=70)
 
 
 @triton.jit

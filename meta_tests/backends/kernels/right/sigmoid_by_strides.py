@@ -2,6 +2,8 @@
 
 from .._parts import *
 
+domain = limit_sizes("sigmoid")
+
 
 @triton.jit
 def kernel(x, y, rows, columns, row_step, column_step, BLOCK: tl.constexpr):

@@ -2,6 +2,8 @@
 
 from .._parts import *
 
+domain = limit_sizes("silu")
+
 
 @triton.jit
 def kernel(x, y, count, BLOCK: tl.constexpr):

@@ -2,7 +2,7 @@
 
 from .softmax_one_block import *
 
-domain = limit_sizes("softmax", n=100) | limit_sizes("softmax_vjp", n=100)
+domain = limit_sizes("softmax", n=100)
 
 
 @triton.jit
