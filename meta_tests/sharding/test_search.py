@@ -57,6 +57,12 @@ SAID: tuple[tuple[str, dict[str, Any], str], ...] = (
         {"q": -2, "k": -2, "v": -2, "result": -2},
         "what fills up shorter parts is seen, as keys and values of 0",
     ),
+    (
+        "scaled_dot_product_attention",
+        {"q": -2, "k": -2, "v": -2, "result": -2},
+        "a query sees the keys of its own rank alone",
+    ),
+    ("rope", {"x": -2, "positions": -1, "result": -2}, "positions begin anew on each rank"),
 )
 
 
@@ -77,7 +83,8 @@ def draw(operation: Operation, count: int) -> list[Call]:
 
 
 def has_tokens(call: Call) -> bool:
-    return call.operation.name != "mixture_of_experts" or call.named["x"].ndim > 1
+    named = call.named
+    return named["x"].ndim > 1 if call.operation.name in ("mixture_of_experts", "rope") else True
 
 
 def answer(calls: list[Call], equation: Any) -> list[Call]:
@@ -109,7 +116,7 @@ def find(layout: Layout, calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_ranks_compute_is_said(
     name: str, cuts: dict[str, Any], said: str, operation_of: Callable[[str], Operation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, calls = Layout(specification(name), RANKS, Shards({name: cuts}), "bottom-right"), draw(operation_of(name), 24)
+    layout, calls = Layout(specification(name), RANKS, Shards({name: cuts}), "bottom-right", "zero"), draw(operation_of(name), 24)
     listed = {each.what: each for each in search._list_alternatives(layout, calls, calls)}
     found = find(layout, answer(calls, listed[said].function), monkeypatch)
     assert found is not None
