@@ -18,6 +18,8 @@ from spec_tests.diagnosis.evidence import Evidence, has_wrong_elements, is_wrong
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.further_calls import FurtherCalls
 from spec_tests.diagnosis.ranks import search
+from spec_tests.diagnosis.ranks.equations import list_cuts
+from spec_tests.diagnosis.ranks.guess import Chunks, GuessedStatement
 from spec_tests.diagnosis.ranks.layout import Layout
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.sharding.statements import Shards
@@ -143,3 +145,12 @@ def test_ranks_with_one_answer_are_judged_once(operation_of: Callable[[str], Ope
     assert same.by_rank
     same.by_rank[1].observed = np.asarray(same.by_rank[1].observed) + 1
     assert list_distinct(same) == same.by_rank[:2]
+
+
+def test_layouts_of_devices_are_those_in_which_ranks_are_known_to_compute() -> None:
+    (cuts,) = list_cuts("attention_with_lse")
+    stated = GuessedStatement(specification("attention_with_lse"), cuts)
+    found = [stated.of_result("attention_with_lse", name) for name in ("out", "lse")]
+    assert [cut.axis for cut in found if cut] == [-2, -1]
+    assert stated.of_argument("attention_with_lse", "mask") is None
+    assert [list(places) for places in Chunks(-1).places(3, 4)] == [[0], [1], [2], []]
