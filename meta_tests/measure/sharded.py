@@ -3,9 +3,9 @@
 Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before. What is said is compared with
 what the fault has to be called. `layouts` tries the faults of meta_tests/support/faults_of_layouts.py.
 `right` tries the right implementations on 1 to 4 ranks.
---write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_PART.txt there. What has a row
-there is not tried again, unless --again is given, other laws or another effort: the same command continues a run that was
-stopped.
+--write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_faults.txt, sharded_layouts.txt
+or sharded_right.txt there. What has a row there is not tried again, unless --again is given, other laws or another effort: the
+same command continues a run that was stopped.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_four_of_five_faults_of_layouts_are_named() -> None:
     ],
 )
 def test_a_cause_is_compared_with_what_a_fault_has_to_be_called(kind: str, cause: str, said: str) -> None:
-    fault = next(fault for fault in sharded.VARIANTS if fault.name == "every rank adds the bias")
+    fault = next(fault for fault in sharded.SHIPPED_FAULTS.values() if fault.name == "every rank adds the bias")
     assert sharded.judge_cause(fault, {"law": "linear.reference", "kind": kind, "cause": cause}) == said
     assert sharded.judge_cause(fault, {"law": "", "kind": "", "cause": ""}) == "not caught"
 

@@ -18,6 +18,8 @@ from spec_tests.diagnosis.evidence import Evidence, has_wrong_elements, is_wrong
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.further_calls import FurtherCalls
 from spec_tests.diagnosis.ranks import search
+from spec_tests.diagnosis.ranks.equations import list_cuts
+from spec_tests.diagnosis.ranks.guess import Chunks, GuessedStatement
 from spec_tests.diagnosis.ranks.layout import Layout
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.sharding.statements import Shards
@@ -57,6 +59,12 @@ SAID: tuple[tuple[str, dict[str, Any], str], ...] = (
         {"q": -2, "k": -2, "v": -2, "result": -2},
         "what fills up shorter parts is seen, as keys and values of 0",
     ),
+    (
+        "scaled_dot_product_attention",
+        {"q": -2, "k": -2, "v": -2, "result": -2},
+        "a query sees the keys of its own rank alone",
+    ),
+    ("rope", {"x": -2, "positions": -1, "result": -2}, "positions begin anew on each rank"),
 )
 
 
@@ -77,7 +85,8 @@ def draw(operation: Operation, count: int) -> list[Call]:
 
 
 def has_tokens(call: Call) -> bool:
-    return call.operation.name != "mixture_of_experts" or call.named["x"].ndim > 1
+    named = call.named
+    return named["x"].ndim > 1 if call.operation.name in ("mixture_of_experts", "rope") else True
 
 
 def answer(calls: list[Call], equation: Any) -> list[Call]:
@@ -109,7 +118,7 @@ def find(layout: Layout, calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_ranks_compute_is_said(
     name: str, cuts: dict[str, Any], said: str, operation_of: Callable[[str], Operation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, calls = Layout(specification(name), RANKS, Shards({name: cuts}), "bottom-right"), draw(operation_of(name), 24)
+    layout, calls = Layout(specification(name), RANKS, Shards({name: cuts}), "bottom-right", "zero"), draw(operation_of(name), 24)
     listed = {each.what: each for each in search._list_alternatives(layout, calls, calls)}
     found = find(layout, answer(calls, listed[said].function), monkeypatch)
     assert found is not None
@@ -136,3 +145,12 @@ def test_ranks_with_one_answer_are_judged_once(operation_of: Callable[[str], Ope
     assert same.by_rank
     same.by_rank[1].observed = np.asarray(same.by_rank[1].observed) + 1
     assert list_distinct(same) == same.by_rank[:2]
+
+
+def test_layouts_of_devices_are_those_in_which_ranks_are_known_to_compute() -> None:
+    (cuts,) = list_cuts("attention_with_lse")
+    stated = GuessedStatement(specification("attention_with_lse"), cuts)
+    found = [stated.of_result("attention_with_lse", name) for name in ("out", "lse")]
+    assert [cut.axis for cut in found if cut] == [-2, -1]
+    assert stated.of_argument("attention_with_lse", "mask") is None
+    assert [list(places) for places in Chunks(-1).places(3, 4)] == [[0], [1], [2], []]

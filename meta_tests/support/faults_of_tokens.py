@@ -144,7 +144,7 @@ FAULTS = (
         "the number of the rank's first token is added to positions that count all tokens",
         "angle = positions[..., None]",
         "angle = (positions + sum(lengths_of(x.shape[-2])[:RANK]))[..., None]",
-        r"position.*(first|twice|added)",
+        r"added to positions",
     ),
     LayoutFault(
         "sequence",

@@ -25,13 +25,19 @@ class Layout:
     count: int  # of ranks
     stated: Statement
     alignment: str = "top-left"  # of causality where queries and keys differ in number
+    blind_rows: str = "nan"  # the result of queries that see no key
 
     @classmethod
     def of(cls, calls: Sequence[Call], stated: Statement) -> Layout:
         """Return the layout of calls of one operation."""
-        operation, name = calls[0].operation, "causal_alignment"
-        found = (operation.backend.convention(name, operation.name), *(call.conventions.get(name, "") for call in calls))
-        return cls(operation.spec, operation.backend.framework.world_size, stated, next(filter(None, found), "top-left"))
+        operation = calls[0].operation
+
+        def settle(name: str, usual: str) -> str:
+            said = (operation.backend.convention(name, operation.name), *(call.conventions.get(name, "") for call in calls))
+            return next(filter(None, said), usual)
+
+        count = operation.backend.framework.world_size
+        return cls(operation.spec, count, stated, settle("causal_alignment", "top-left"), settle("fully_masked_rows", "nan"))
 
     @property
     def forward(self) -> Specification:

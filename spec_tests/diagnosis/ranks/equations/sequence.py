@@ -75,7 +75,16 @@ def attention(steps: Steps, layout: Layout, named: Named, own: list[Named]) -> V
     unscaled = steps.one_of(RESCALED)
     if unscaled:
         return _cut_rows(layout, [_unrescaled(layout, changed, of_row, of_key, unscaled)] * layout.count)
-    return _cut_rows(layout, [call_right(layout.spec, changed)] * layout.count)
+    return _cut_rows(layout, [_fill_blind_rows(layout, changed, call_right(layout.spec, changed))] * layout.count)
+
+
+def _fill_blind_rows(layout: Layout, named: Named, result: Any) -> Any:
+    """Return the result with zeros for queries that see no key, if the backend gives them those."""
+    if layout.blind_rows != "zero" or named.get("mask") is None:
+        return result
+    out, *others = result if layout.spec.has_several_results else (result,)
+    out = np.where(np.any(named["mask"], axis=-1)[..., None], out, 0.0)
+    return (out, *others) if layout.spec.has_several_results else out
 
 
 def _fill_up(named: Named, more: int) -> Named:
