@@ -1,12 +1,13 @@
-"""Shards of any length, in both orders: together they are the array, and the lengths are those of np.array_split."""
+"""Shards of any length, in each order: together they are the array, and the lengths are those of np.array_split."""
 
 import numpy as np
 import pytest
 
-from spec_tests.sharding.shards import Cut, as_cut
+from spec_tests.sharding.placements import as_cut
+from spec_tests.sharding.shards import ORDERS, Cut
 
 
-@pytest.mark.parametrize("order", ["contiguous", "zigzag"])
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("length", range(10))
 @pytest.mark.parametrize("world_size", [1, 2, 3, 4])
 def test_the_shards_together_are_the_array(length: int, world_size: int, order: str) -> None:
@@ -23,7 +24,7 @@ def test_in_zigzag_order_each_rank_sees_as_many_keys_under_a_causal_mask() -> No
         assert len({int(np.sum(rows + 1)) for rows in places}) == 1
 
 
-@pytest.mark.parametrize("stated", ["rows", 1.0, True, (0,), (0, "ring"), {"x": 0}])
+@pytest.mark.parametrize("stated", ["rows", 1.0, True, (0,), (0, "ring"), {"x": 0}, {"axis": 0, "heads": -1}])
 def test_what_is_no_cut_is_refused(stated: object) -> None:
     with pytest.raises(ValueError, match="give an axis"):
         as_cut(stated)

@@ -94,10 +94,18 @@ class Statement(Protocol):
     def of_result(self, operation: str, name: str = "") -> Cut | None: ...
 
 
+class StatedShards(Statement, Protocol):
+    """What a backend states, which may be more than a diagnosis knows."""
+
+    def is_plain(self, operation: str) -> bool: ...
+
+
 def find_statement(call: Call) -> Statement | None:
-    """Return what the backend states of its shards, None if it is on one rank."""
-    stated: Statement | None = getattr(call.operation.backend, "shards", None)
-    return stated if call.operation.backend.framework.world_size > 1 else None
+    """Return what the backend states of its shards, None if it is on one rank, or if it states more than plain cuts."""
+    stated: StatedShards | None = getattr(call.operation.backend, "shards", None)
+    spec = call.operation.spec
+    is_told = stated is not None and stated.is_plain(spec.forward if spec.is_gradient else spec.name)
+    return stated if is_told and call.operation.backend.framework.world_size > 1 else None
 
 
 def _split(call: Call, values: np.ndarray) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
 from ..processes.isolated_backend import PythonSource, build_signature, describing
 from ..specification.registry import Specification, specification
+from .placements import Placement, settle
 from .ranks import Ranks
-from .sharded_framework import CutOf, ShardedFramework
-from .statements import Shards
+from .sharded_framework import ShardedFramework
+from .statements import Shards, read_mesh
 
 
 class ShardedFunction:
@@ -29,60 +30,67 @@ class ShardedFunction:
             self.__signature__ = build_signature(parameters)
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
-        cut = CutArguments(self.framework, self.shards, self.spec, arrays, keywords)
-        answers = self.framework.ask("call", lambda rank: [self.spec.name, *cut.by_rank[rank]])
-        if self.spec.is_gradient:
-            return self.framework.merge(answers, gradient_cuts(self.shards, self.spec))
-        return self.framework.merge(answers, result_cuts(self.shards, self.spec))
+        places = Places(self.shards, self.spec, arrays, keywords)
+        given = cut_arguments(self.framework, places, arrays, keywords)
+        answers = self.framework.ask("call", lambda rank: [self.spec.name, *given[rank]])
+        return self.framework.merge(answers, places.of_gradient if self.spec.is_gradient else places.of_result)
 
 
-class CutArguments:
-    """The arguments of a call, cut for each rank."""
+class Places:
+    """Where the ranks have the arrays of one call, whose numbers of heads may be arguments."""
 
-    def __init__(
-        self, framework: ShardedFramework, shards: Shards, spec: Specification, arrays: tuple[Any, ...], keywords: dict[str, Any]
-    ):
-        named = [
-            shard_cotangent(framework, shards, spec.forward, x)
-            if name == "cotangent" and spec.is_gradient
-            else framework.shards_of(x, shards.of_argument(spec.forward, name))
-            for name, x in zip(spec.positional, arrays, strict=False)
-        ]
-        options = {name: framework.shards_of(x, shards.of_argument(spec.forward, name)) for name, x in keywords.items()}
-        self.by_rank = [
-            ([x[rank] for x in named], {name: x[rank] for name, x in options.items()}) for rank in range(framework.world_size)
-        ]
+    def __init__(self, shards: Shards, spec: Specification, arrays: tuple[Any, ...], keywords: dict[str, Any]):
+        self.shards, self.spec = shards, spec
+        self.forward = specification(spec.forward) if spec.is_gradient else spec
+        self.named = {**dict(zip(spec.positional, arrays, strict=False)), **keywords}
+
+    def _settle(self, placement: Placement) -> Placement:
+        try:
+            return settle(placement, self.named)
+        except ValueError as error:
+            raise Fault(f"its shards of {self.forward.name} do not fit a call: {error}") from None
+
+    def of_argument(self, name: str) -> Placement:
+        return self._settle(self.shards.place_argument(self.forward.name, name))
+
+    def of_gradient(self, path: str) -> Placement:
+        """Return where a gradient is, by the path of its argument or by its number."""
+        return self._settle(self.shards.place_gradient(self.forward.name, _find_name(path, self.spec.positional[1:])))
+
+    def of_result(self, path: str) -> Placement:
+        """Return where a result is, by its name or by its number among several."""
+        return self._settle(self.shards.place_result(self.forward.name, _find_name(path, self._results)))
+
+    def of_cotangent(self, name: str) -> Placement:
+        return self._settle(self.shards.place_cotangent(self.forward.name, name))
+
+    @property
+    def _results(self) -> list[str]:
+        return list(self.forward.results) if self.forward.has_several_results else []
+
+    def cut_cotangent(self, framework: ShardedFramework, cotangent: Any) -> list[Any]:
+        """Return the cotangent of each rank, which is cut as the result is."""
+        if not self._results or not isinstance(cotangent, list | tuple):
+            return framework.shards_of(cotangent, self.of_cotangent(""))
+        pieces = [framework.shards_of(c, self.of_cotangent(name)) for name, c in zip(self._results, cotangent, strict=True)]
+        return [tuple(piece[rank] for piece in pieces) for rank in range(framework.world_size)]
 
 
-def shard_cotangent(framework: ShardedFramework, shards: Shards, operation: str, cotangent: Any) -> list[Any]:
-    """Return the cotangent of each rank, which is cut as the result is."""
-    spec = specification(operation)
-    if not spec.has_several_results or not isinstance(cotangent, list | tuple):
-        return framework.shards_of(cotangent, shards.of_result(operation))
-    pieces = [framework.shards_of(c, shards.of_result(operation, name)) for name, c in zip(spec.results, cotangent, strict=True)]
-    return [tuple(piece[rank] for piece in pieces) for rank in range(framework.world_size)]
+def _find_name(path: str, names: Sequence[str]) -> str:
+    return names[int(path)] if path.isdecimal() and int(path) < len(names) else path
 
 
-def result_cuts(shards: Shards, spec: Specification) -> CutOf:
-    """Return how each result is cut, by its name or by its number among several."""
-    names = list(spec.results) if spec.has_several_results else []
-
-    def cut_of(path: str) -> Any:
-        name = names[int(path)] if path.isdecimal() and int(path) < len(names) else path
-        return shards.of_result(spec.name, name)
-
-    return cut_of
-
-
-def gradient_cuts(shards: Shards, spec: Specification) -> CutOf:
-    """Return how each gradient is cut, by the path of its argument or by its number."""
-    names = list(spec.positional[1:])
-
-    def cut_of(path: str) -> Any:
-        name = names[int(path)] if path.isdecimal() and int(path) < len(names) else path
-        return shards.of_argument(spec.forward, name)
-
-    return cut_of
+def cut_arguments(framework: ShardedFramework, places: Places, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+    """Return the arguments and the keywords of each rank."""
+    spec = places.spec
+    named = [
+        places.cut_cotangent(framework, x)
+        if name == "cotangent" and spec.is_gradient
+        else framework.shards_of(x, places.of_argument(name))
+        for name, x in zip(spec.positional, arrays, strict=False)
+    ]
+    options = {name: framework.shards_of(x, places.of_argument(name)) for name, x in keywords.items()}
+    return [([x[rank] for x in named], {name: x[rank] for name, x in options.items()}) for rank in range(framework.world_size)]
 
 
 @dataclass(frozen=True)
@@ -98,21 +106,22 @@ class ShardedBackend(Backend):
 
     def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """Return the result, and a function from a cotangent to the gradients. Every rank differentiates its own part."""
-        spec = specification(f"{what.operation}_vjp")
         framework, forward = self.framework, specification(what.operation)
-        cut = CutArguments(framework, self.shards, forward, what.arrays, what.keywords)
+        places = Places(self.shards, forward, what.arrays, what.keywords)
+        backward = Places(self.shards, specification(f"{what.operation}_vjp"), (), places.named)
+        given = cut_arguments(framework, places, what.arrays, what.keywords)
 
         names = what.operation, list(what.positional), list(what.results)
-        answers = framework.ask("linearize", lambda rank: [*names, *cut.by_rank[rank]])
-        y = framework.merge([answer[0] for answer in answers], result_cuts(self.shards, forward))
+        answers = framework.ask("linearize", lambda rank: [*names, *given[rank]])
+        y = framework.merge([answer[0] for answer in answers], places.of_result)
         pulls, generation = [answer[1] for answer in answers], framework.ranks.generation
 
         def pull_back(cotangent: Any) -> dict[str, Any]:
             if generation != framework.ranks.generation or not framework.ranks.are_running:
                 raise Fault("the processes of its ranks were replaced after the forward pass", lost=True)
-            pieces = shard_cotangent(framework, self.shards, what.operation, cotangent)
+            pieces = places.cut_cotangent(framework, cotangent)
             gradients = framework.ask("pull_back", lambda rank: [pulls[rank], pieces[rank]])
-            return framework.merge(gradients, gradient_cuts(self.shards, spec))
+            return framework.merge(gradients, backward.of_gradient)
 
         return y, pull_back
 
@@ -128,7 +137,7 @@ def load_sharded(text: str, folder: Path, operations: Collection[str], gradients
             description, side = ranks.start()
             framework = ShardedFramework(ranks, side.framework)
         try:
-            shards = Shards(side.stated["shards"])
+            shards = Shards(side.stated["shards"], read_mesh(backend_file(text, folder), world_size))
         except (LookupError, ValueError) as error:
             raise BackendError(f"--backend={text}: {error}") from None
         source = PythonSource(

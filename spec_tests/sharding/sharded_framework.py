@@ -13,10 +13,11 @@ from ..processes.message import ProcessArray
 from ..processes.process_framework import CopyingFramework
 from ..processes.remote_framework import RemoteArray, check_version, describe_ranks
 from ..specification.pytree import tree_map
+from .placements import Placement, divide, unite
 from .ranks import Ranks
 from .shards import Cut
 
-CutOf = Callable[[str], Cut | None]  # from the path of an array in an argument or in an answer to how it is cut
+PlaceOf = Callable[[str], Placement]  # from the path of an array in an answer to where the ranks have it
 
 
 @dataclass(frozen=True)
@@ -47,19 +48,22 @@ class ShardedFramework(CopyingFramework):
             self.ranks.start()
         return self.ranks.ask(name, [prepare(rank) for rank in range(self.world_size)])
 
-    def shards_of(self, tree: Any, cut: Cut | None) -> list[Any]:
+    def shards_of(self, tree: Any, placement: Placement) -> list[Any]:
         """Return the argument of each rank: for each array its shard, and anything else as it is."""
-        return [tree_map(partial(self._shard, cut, rank), tree) for rank in range(self.world_size)]
+        return [tree_map(partial(self._shard, placement, rank), tree) for rank in range(self.world_size)]
 
-    def _shard(self, cut: Cut | None, rank: int, x: Any) -> Any:
-        if not isinstance(x, ProcessArray) or cut is None:
+    def _shard(self, placement: Placement, rank: int, x: Any) -> Any:
+        if not isinstance(x, ProcessArray) or placement is None:
             return x
         try:
-            return ProcessArray(x.dtype, cut.split(x.values, self.world_size)[rank])
+            return divide(placement, x, self.world_size)[rank]
         except IndexError:
-            raise Fault(f"its shards cut axis {cut.axis} of an array of shape {x.shape}") from None
+            axis = f"axis {placement.axis}" if isinstance(placement, Cut) else "an axis"
+            raise Fault(f"its shards cut {axis} of an array of shape {x.shape}") from None
+        except ValueError as error:
+            raise Fault(f"its shards do not fit an array of shape {x.shape}: {error}") from None
 
-    def merge(self, answers: Sequence[Any], cut_of: CutOf, path: str = "") -> Any:
+    def merge(self, answers: Sequence[Any], place_of: PlaceOf, path: str = "") -> Any:
         """Return one answer of those of all ranks. Raise a Fault if they do not fit together."""
         first = answers[0]
         kinds = [_describe_kind(answer) for answer in answers]
@@ -67,23 +71,21 @@ class ShardedFramework(CopyingFramework):
             if kind != kinds[0]:
                 raise Fault(f"rank 0 answers {kinds[0]} and rank {rank} answers {kind}")
         if isinstance(first, dict):
-            return {name: self.merge([answer[name] for answer in answers], cut_of, name) for name in first}
+            return {name: self.merge([answer[name] for answer in answers], place_of, name) for name in first}
         if isinstance(first, list | tuple):
-            return type(first)(self.merge(parts, cut_of, str(number)) for number, parts in enumerate(zip(*answers, strict=True)))
-        return self._merge_arrays(answers, cut_of(path)) if isinstance(first, RemoteArray) else first
+            each = enumerate(zip(*answers, strict=True))
+            return type(first)(self.merge(parts, place_of, str(number)) for number, parts in each)
+        return self._merge_arrays(answers, place_of(path)) if isinstance(first, RemoteArray) else first
 
-    def _merge_arrays(self, answers: Sequence[RemoteArray], cut: Cut | None) -> RankArray:
+    def _merge_arrays(self, answers: Sequence[RemoteArray], placement: Placement) -> RankArray:
         pieces = [_read(answer) for answer in answers]
-        if cut is None:
-            return RankArray(pieces[0].dtype, pieces[0].values, tuple(pieces))
         try:
-            joined = cut.join([piece.values for piece in pieces])
+            wholes = unite(placement, pieces)
         except (ValueError, IndexError):
             shapes = ", ".join(str(piece.shape) for piece in pieces)
-            raise Fault(f"the shards of a result have the shapes {shapes}, which do not fit along axis {cut.axis}") from None
-        dtype = next((piece.dtype for piece in pieces if piece.dtype != pieces[0].dtype), pieces[0].dtype)
-        whole = ProcessArray(dtype, joined)
-        return RankArray(dtype, joined, (whole,) * len(pieces))
+            where = f"along axis {placement.axis}" if isinstance(placement, Cut) else "together"
+            raise Fault(f"the shards of a result have the shapes {shapes}, which do not fit {where}") from None
+        return RankArray(wholes[0].dtype, wholes[0].values, tuple(wholes))
 
 
 def _read(x: RemoteArray) -> ProcessArray:

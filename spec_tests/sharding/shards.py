@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-CONTIGUOUS, ZIGZAG = "contiguous", "zigzag"
-ORDERS = (CONTIGUOUS, ZIGZAG)
+CONTIGUOUS, CHUNK, ZIGZAG, STRIPED = "contiguous", "chunk", "zigzag", "striped"
+ORDERS = (CONTIGUOUS, CHUNK, ZIGZAG, STRIPED)
 
 
 @dataclass(frozen=True)
@@ -18,25 +18,66 @@ class Cut:
 
     contiguous: as many pieces as ranks, in the order of the ranks, as np.array_split makes them. The first pieces are longer by
     one if the length is no multiple, and pieces are empty if it is less than the number of ranks.
+    chunk: as many pieces, as torch.chunk makes them. Each has ceil(length / ranks) entries, and the last ones have what is left.
     zigzag: twice as many pieces, and rank r has piece r and piece 2 n - 1 - r of them. Under a causal mask each rank then has as
     much to do as any other.
+    striped: rank r has the entries r, r + n, r + 2 n and so on.
+
+    `heads` says how many heads lie along the axis: a number, or the name of an argument. Each rank then has whole heads. Several
+    numbers are those of arrays that lie one after the other, as the queries, keys and values of one weight. Each rank has heads
+    of all of them. `fused` says how long such arrays are in relation to each other, where each is cut between any entries.
     """
 
     axis: int
     order: str = CONTIGUOUS
+    heads: tuple[int | str, ...] = ()
+    fused: tuple[int, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the places depend on the length of the axis alone, and fit every length."""
+        return not self.heads and not self.fused
+
+    def at(self, named: Mapping[str, Any]) -> Cut:
+        """Return the cut with numbers in place of the names of arguments. Raise ValueError if a call has no such number."""
+        for name in self.heads:
+            if isinstance(name, str) and type(named.get(name)) is not int:
+                raise ValueError(f"it is cut by {name} heads, and the call has no number {name}")
+        return replace(self, heads=tuple(named[x] if isinstance(x, str) else x for x in self.heads))
 
     def places(self, length: int, world_size: int) -> list[np.ndarray]:
-        """Return the indices along the axis that each rank has.
+        """Return the indices along the axis that each rank has. Raise ValueError if the length does not fit.
 
         >>> [list(map(int, x)) for x in Cut(0).places(3, 2)]
         [[0, 1], [2]]
+        >>> [list(map(int, x)) for x in Cut(0, "chunk").places(5, 4)]
+        [[0, 1], [2, 3], [4], []]
         >>> [list(map(int, x)) for x in Cut(0, "zigzag").places(5, 2)]
         [[0, 1, 4], [2, 3]]
+        >>> [list(map(int, x)) for x in Cut(0, "striped").places(5, 2)]
+        [[0, 2, 4], [1, 3]]
+        >>> [list(map(int, x)) for x in Cut(0, heads=(3,)).places(6, 2)]
+        [[0, 1, 2, 3], [4, 5]]
+        >>> [list(map(int, x)) for x in Cut(0, heads=(2, 1, 1)).places(8, 2)]
+        [[0, 1, 4, 5, 6, 7], [2, 3]]
+        >>> [list(map(int, x)) for x in Cut(0, fused=(1, 1)).places(6, 2)]
+        [[0, 1, 3, 4], [2, 5]]
         """
-        if self.order == CONTIGUOUS:
-            return np.array_split(np.arange(length), world_size)
-        pieces = np.array_split(np.arange(length), 2 * world_size)
-        return [np.concatenate([pieces[rank], pieces[-1 - rank]]) for rank in range(world_size)]
+        counts, unit = self._measure(length)
+        starts = np.cumsum((0, *counts))
+        parts = [[start + own for own in _order(self.order, n, world_size)] for start, n in zip(starts, counts, strict=False)]
+        owned = (np.concatenate(of_rank) for of_rank in zip(*parts, strict=True))
+        return [(own[:, None] * unit + np.arange(unit)).reshape(-1).astype(int) for own in owned]
+
+    def _measure(self, length: int) -> tuple[tuple[int, ...], int]:
+        """Return the number of units in each of the arrays that lie along the axis, and the length of a unit."""
+        if not self.heads and not self.fused:
+            return (length,), 1
+        shares = tuple(int(x) for x in self.heads or self.fused)
+        if length % sum(shares):
+            raise ValueError(f"axis {self.axis} has {length} entries, no multiple of {sum(shares)}")
+        unit = length // sum(shares)
+        return (shares, unit) if self.heads else (tuple(share * unit for share in shares), 1)
 
     def split(self, x: np.ndarray, world_size: int) -> list[np.ndarray]:
         """Return the shard of each rank."""
@@ -49,21 +90,21 @@ class Cut:
         array([0, 1, 2, 3, 4])
         """
         joined = np.concatenate(pieces, axis=self.axis)
-        places = np.concatenate(self.places(joined.shape[self.axis], len(pieces)))
-        return np.take(joined, np.argsort(places), axis=self.axis)
+        places = self.places(joined.shape[self.axis], len(pieces))
+        if [len(own) for own in places] != [piece.shape[self.axis] for piece in pieces]:
+            raise ValueError("a piece has another length")
+        return np.take(joined, np.argsort(np.concatenate(places)), axis=self.axis)
 
 
-def as_cut(stated: Any) -> Cut | None:
-    """Return what a backend states of one array: an axis, a pair of an axis and an order, or None for the whole array.
-
-    Raise ValueError if it is none of these.
-
-    >>> as_cut(-1), as_cut((0, "zigzag")), as_cut(None)
-    (Cut(axis=-1, order='contiguous'), Cut(axis=0, order='zigzag'), None)
-    """
-    if stated is None:
-        return None
-    axis, order = stated if isinstance(stated, list | tuple) and len(stated) == 2 else (stated, CONTIGUOUS)
-    if type(axis) is not int or order not in ORDERS:
-        raise ValueError(f"{stated!r}; give an axis, None for the whole array, or a pair as (-2, 'zigzag')")
-    return Cut(axis, order)
+def _order(order: str, length: int, world_size: int) -> list[np.ndarray]:
+    """Return which of so many entries each rank has."""
+    entries = np.arange(length)
+    if order == STRIPED:
+        return [entries[rank::world_size] for rank in range(world_size)]
+    if order == CHUNK:
+        size = -(-length // world_size)
+        return [entries[rank * size : (rank + 1) * size] for rank in range(world_size)]
+    if order == ZIGZAG:
+        pieces = np.array_split(entries, 2 * world_size)
+        return [np.concatenate([pieces[rank], pieces[-1 - rank]]) for rank in range(world_size)]
+    return np.array_split(entries, world_size)

@@ -1,19 +1,25 @@
-"""What a sharded backend states: `world_size` and `shards`. The file is read before it runs, because running it needs ranks."""
+"""What a sharded backend states: `world_size`, `mesh` and `shards`. The file is read before it runs: running it needs ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from ..implementation.environment import DEVICES, assigned_names, backend_file, has_devices, read_literal, states_ranks
 from ..implementation.lookup import BackendError
 from ..specification.registry import operations, specification
-from .shards import Cut, as_cut
+from .placements import Placement, as_placement, list_names, of_gradient
+from .shards import Cut
 
 RESULT = "result"  # what a single result is called in `shards`
+OF_RESULT = "result."  # before the name of a result that an argument has, too
+GRADIENT = "gradient."  # before the name of an argument
+MESH = "mesh"
 MAX_WORLD_SIZE = 64
 EXAMPLE = 'shards = {"linear": {"x": -1, "weight": 1, "result": None}}'
+MESH_EXAMPLE = 'mesh = {"dp": 2, "tp": 2}'
 
 
 def choose_world_size(text: str, folder: Path, wanted: int | None) -> int | None:
@@ -48,24 +54,51 @@ def choose_world_size(text: str, folder: Path, wanted: int | None) -> int | None
 
 
 class Shards:
-    """How the arguments and the results of each operation are cut. What is not stated is whole on each rank."""
+    """Where the ranks have the arguments and the results of each operation. What is not stated is whole on each rank."""
 
-    def __init__(self, stated: Mapping[str, Mapping[str, Any]]):
+    def __init__(self, stated: Mapping[str, Mapping[str, Any]], mesh: Mapping[str, int] | None = None):
         """Take what the backend states. Raise ValueError, whose text is one sentence, if that is of no known form."""
-        for complaint in find_complaints(stated):
+        for complaint in find_complaints(stated, mesh):
             raise ValueError(complaint)
-        self.cuts = {(operation, name): as_cut(x) for operation, of in stated.items() for name, x in of.items()}
+        self.placements = {(operation, name): as_placement(x, mesh) for operation, of in stated.items() for name, x in of.items()}
+
+    def place_argument(self, operation: str, name: str) -> Placement:
+        """Return where an argument is. `name` may be a path, as weights['w_q']."""
+        return self.placements.get((operation, name.partition("[")[0]))
+
+    def place_gradient(self, operation: str, name: str) -> Placement:
+        """Return where the gradient of an argument is: as stated of it, or as the argument is, whole where that has summands."""
+        name = name.partition("[")[0]
+        stated = (operation, f"{GRADIENT}{name}")
+        return self.placements[stated] if stated in self.placements else of_gradient(self.place_argument(operation, name))
+
+    def place_result(self, operation: str, name: str = "") -> Placement:
+        """Return where a result is. `name` is "" for a single result."""
+        own = (operation, f"{OF_RESULT}{name}")
+        return self.placements[own] if own in self.placements else self.placements.get((operation, name or RESULT))
+
+    def place_cotangent(self, operation: str, name: str = "") -> Placement:
+        """Return where the cotangent of a result is: as the result is, whole where that has summands."""
+        return of_gradient(self.place_result(operation, name))
+
+    def is_plain(self, operation: str) -> bool:
+        """Whether each array of the operation is whole or cut along one axis, at places that its length alone decides."""
+        own = {key: x for (stated, key), x in self.placements.items() if stated == operation}
+        are_plain = all(x is None or (isinstance(x, Cut) and x.is_plain) for x in own.values())
+        return are_plain and not any(key.startswith(GRADIENT) for key in own)
 
     def of_argument(self, operation: str, name: str) -> Cut | None:
-        """Return how an argument is cut. Its gradient is cut alike. `name` may be a path, as weights['w_q']."""
-        return self.cuts.get((operation, name.partition("[")[0]))
+        """Return how an argument is cut, None if it is not cut along one axis. Its gradient is cut alike."""
+        placement = self.place_argument(operation, name)
+        return placement if isinstance(placement, Cut) else None
 
     def of_result(self, operation: str, name: str = "") -> Cut | None:
-        """Return how a result is cut. Its cotangent is cut alike. `name` is "" for a single result."""
-        return self.cuts.get((operation, name or RESULT))
+        """Return how a result is cut, None if it is not cut along one axis. Its cotangent is cut alike."""
+        placement = self.place_result(operation, name)
+        return placement if isinstance(placement, Cut) else None
 
 
-def find_complaints(stated: Any) -> Iterator[str]:
+def find_complaints(stated: Any, mesh: Mapping[str, int] | None = None) -> Iterator[str]:
     """Yield what is wrong with the statement, each in one sentence."""
     if not isinstance(stated, Mapping) or not all(isinstance(of, Mapping) for of in stated.values()):
         yield f"its shards is no dict of dicts; write it as {EXAMPLE}"
@@ -76,11 +109,28 @@ def find_complaints(stated: Any) -> Iterator[str]:
             continue
         spec = specification(operation)
         results = tuple(spec.results) if spec.has_several_results else (RESULT,)
+        known = {*spec.positional, *results}
+        known |= {GRADIENT + name for name in spec.positional} | {OF_RESULT + name for name in results}
         for name, value in of.items():
-            if name not in (*spec.positional, *results):
+            if name not in known:
                 there = ", ".join((*spec.positional, *results))
                 yield f"its shards of {operation} name {name!r}; there are {there}"
             try:
-                as_cut(value)
+                placement = as_placement(value, mesh)
             except ValueError as error:
                 yield f"its shards of {operation} have {name} as {error}"
+                continue
+            if unknown := [x for x in list_names(placement) if x not in spec.parameters]:
+                yield f"its shards of {operation} cut {name} by {unknown[0]} heads; there is no argument {unknown[0]}"
+
+
+def read_mesh(path: Path | None, world_size: int) -> dict[str, int] | None:
+    """Return the axes of the mesh that a file states, None if it states none. Raise ValueError, whose text is one sentence."""
+    if path is None or MESH not in assigned_names(path):
+        return None
+    stated = read_literal(path, MESH)
+    if not isinstance(stated, dict) or not all(isinstance(name, str) and type(n) is int and n > 0 for name, n in stated.items()):
+        raise ValueError(f"its mesh is read before it runs; write it as {MESH_EXAMPLE}")
+    if prod(stated.values()) != world_size:
+        raise ValueError(f"its mesh {stated} has {prod(stated.values())} ranks, and it runs on {world_size}")
+    return stated

@@ -58,7 +58,7 @@ def list_layouts(calls: list[Call]) -> Iterator[Layout]:
     operation = calls[0].operation
     if (stated := find_statement(calls[0])) is not None:
         yield Layout.of(calls, stated)
-    elif operation.backend.framework.world_size > 1:
+    elif operation.backend.framework.world_size > 1 and not hasattr(operation.backend, "shards"):
         spec = operation.spec
         forward = specification(spec.forward) if spec.is_gradient else spec
         for cuts in list_cuts(forward.name):
