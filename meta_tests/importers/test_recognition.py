@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.specification.aliases import ARRAYS, CLASS_NAMES, KEYWORDS, OPERATIONS, TAKEN_BY
+from spec_tests.specification.aliases import ARRAYS, CLASS_NAMES, KEYWORDS, OPERATIONS, OTHER_PARAMETERS, TAKEN_BY
 from spec_tests.specification.registry import operations, specification
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, python, suite, write
@@ -28,6 +28,12 @@ def test_the_tables_agree_with_the_operations() -> None:
     for name in operations():  # no alias of one argument is the name of another argument of the same operation
         own = specification(name).parameters.keys()
         assert [ours for ours in own & KEYWORDS.keys() if own & {*KEYWORDS[ours]}] == []
+
+
+def test_the_other_parameters_of_an_operation_are_known() -> None:
+    named = {*KEYWORDS, *ARRAYS}
+    others = {name: [p for p in specification(name).parameters if p not in named | {*OPERATIONS[name][1]}] for name in OPERATIONS}
+    assert {name: list(them) for name, them in OTHER_PARAMETERS.items()} == {name: them for name, them in others.items() if them}
 
 
 @pytest.mark.parametrize("more", [(), ("--isolate",)])

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..specification.aliases import ARRAYS, KEYWORDS, OPERATIONS, TAKEN_BY
-from ..specification.registry import specification
+from ..specification.aliases import ARRAYS, KEYWORDS, OPERATIONS, OTHER_PARAMETERS, TAKEN_BY
 from ._imported import list_parameters
 
 ALWAYS_GIVEN = ("axis", "eps", "num_heads", "theta", "window")  # keywords that a function is hardly ever without
@@ -163,7 +162,7 @@ def _find_keywords(parameters: list[inspect.Parameter], operation: str) -> dict[
     found = {ours: theirs[0] for ours, theirs in fitting.items() if len(theirs) == 1}
     known = (*found.values(), *_find_arrays(parameters, operation).values())
     after = [p for p in parameters if p.kind in BY_POSITION][len(wanted) :]
-    others = (*known, *specification(operation).parameters)  # a parameter with a name of the operation's own is that one
+    others = (*known, *OTHER_PARAMETERS.get(operation, ()))  # a parameter with a name of the operation's own is that one
     left = [p.name for p in after if p.default is p.empty and p.name not in others]
     open_ = [ours for ours in own if ours in ALWAYS_GIVEN and ours not in found]
     return found | ({open_[0]: left[0]} if wanted and len(open_) == len(left) == 1 else {})

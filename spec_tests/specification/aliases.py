@@ -144,6 +144,34 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+OTHER_PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # those of the operations above that have no other name, in the order of the signature
+        "attention_with_lse": ("sinks", "softcap", "left_window", "right_window"),
+        "embedding": ("padding_idx",),
+        "feed_forward": ("b1", "b2", "activation"),
+        "gelu": ("approximate",),
+        "grouped_query_attention": ("sinks", "softcap", "left_window", "right_window"),
+        "multihead_self_attention": (
+            "b_q",
+            "b_k",
+            "b_v",
+            "b_o",
+            "q_norm",
+            "k_norm",
+            "inverse_frequencies",
+            "sinks",
+            "layout",
+            "attention_factor",
+            "softcap",
+            "left_window",
+        ),
+        "newton_schulz": ("steps", "coefficients"),
+        "rope": ("inverse_frequencies", "layout", "rotary_dim", "attention_factor", "sections", "section_layout"),
+        "scaled_dot_product_attention": ("softcap",),
+        "swiglu": ("b1", "b2", "b3"),
+    }
+)
+
 CLASS_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {  # the names of a class that is an operation
         "rms_norm": ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),
