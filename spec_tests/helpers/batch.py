@@ -218,15 +218,22 @@ def _other_values(call: Call, name: str, place: float | None) -> Iterator[Any]:
         yield 2 * value if value else 0.5 if isinstance(value, float) else 1
         return
 
-    def other(x: Any) -> Any:
+    def other(x: Any, make: Callable[[np.ndarray], np.ndarray]) -> Any:
         if not isinstance(x, np.ndarray):
             return x
-        positive = name in call.operation.spec.declaration.positive
-        y = 2 * np.roll(x, 1) if positive and x.dtype.kind == "f" else _another_array(name, x, hold)
+        y = make(x)
         here = np.arange(x.size).reshape(x.shape) == int((place or 0.0) * x.size)
         return y if place is None else np.where(here, y, x)
 
-    yield tree_map(other, value)
+    positive = name in call.operation.spec.declaration.positive
+
+    def make(x: np.ndarray) -> np.ndarray:
+        return 2 * np.roll(x, 1) if positive and x.dtype.kind == "f" else _another_array(name, x, hold)
+
+    yield tree_map(lambda x: other(x, make), value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":  # with the same signs, and smaller
+        yield other(value, lambda x: hold(0.5 * np.roll(x, 1)))
+        yield other(value, lambda x: hold(0.5 * x))
 
 
 def _another_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """How linear_attention is drawn: numbers of tokens about the sizes of chunks, decays of all strengths, and keys that repeat."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ WIDTHS = (4, 1, 2, 3, 8, 16)
 SCALES = (None, 1.0, 0.25, -0.3)
 BATCHES = ((), (2,), (1,), (3,), (2, 2))
 LEAST_DECAY_IN_16_BITS = 0.3  # the bound of 16 bits is wide where little decays
+LARGEST_RATE = 2.0  # beta times the square of a key's length, above which a token makes the state larger
 OPTIONAL = ("g", "beta", "state")
 MEMBERS = (3, 0, 1, 5, 2, 16, 17)  # tokens of one of several sequences
 SOME = (3, 2, 5, 8, 17, 33, 65)  # tokens, where a law needs a few
@@ -214,6 +215,20 @@ def draw_short(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return given._replace(q=q, k=k), scale | draw.only("qk_l2norm", True)
 
 
+def go_together(named: Mapping[str, Any]) -> bool:
+    """Whether no token grows: decay is at most 0, and beta times the square of a key's length lies between 0 and 2."""
+    g, beta, k = (named.get(name) for name in ("g", "beta", "k"))
+    if g is not None and np.any(g > 0):
+        return False
+    if beta is None:
+        return True
+    squares: Any = np.sum(np.square(np.float64(k)), axis=-1)
+    if named.get("qk_l2norm"):
+        squares = np.ones_like(squares)
+    squares = np.repeat(squares, beta.shape[-2] // max(squares.shape[-2], 1), axis=-2)
+    return bool(np.all(beta >= 0) and np.all(beta * squares <= LARGEST_RATE))
+
+
 declaration = Declaration(
     equation=linear_attention,
     arguments=arguments,
@@ -225,6 +240,7 @@ declaration = Declaration(
     choices={"qk_l2norm": (False, True)},
     open_questions={"l2_epsilon": draw_short},
     changeable=("scale",),
+    go_together=go_together,
     updates=("state",),
     structure=("cu_seqlens",),
     branches={"packed": draw_packed},

@@ -1,6 +1,6 @@
 """How mamba2_scan is drawn: numbers of tokens about the sizes of chunks, steps of all sizes, and limits that cut some off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from spec_tests.specification.declaration import Declaration
 from .linear_attention import BATCHES, GROUPS, LEAST_DECAY_IN_16_BITS, TOKENS, WIDTHS, draw_heads, held_state, is_narrow, wide
 
 LIMITS = (UNLIMITED, UNLIMITED, (0.001, 0.1), (0.0, 0.5), (0.25, 2.0))
+MOST_OF_DOMAIN = 200.0
 MOST_DECAY = 199.0  # of one token, below the 200 of the domain, so that roundings stay inside
 STRAIGHT = 20.0  # from where on torch's softplus is the argument itself, which shows in float64
 NEAR = 0.02  # of a limit: how near to it no step has a gradient that is asked for
@@ -145,6 +146,16 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_call(draw, *OPTIONAL)
 
 
+def go_together(named: Mapping[str, Any]) -> bool:
+    """Whether no step is negative and no head grows, nor decays by more than the domain has."""
+    a, dt, bias = named["a"], named["dt"], named.get("dt_bias")
+    is_soft, limit = bool(named.get("dt_softplus")), named.get("dt_limit", UNLIMITED)
+    is_cut = is_soft or limit != UNLIMITED
+    steps = step_sizes(dt, bias, is_soft, limit)
+    are_positive = is_cut or np.all(dt + (0.0 if bias is None else bias[:, None]) >= 0)
+    return bool(are_positive and np.all(a < 0) and np.all(steps * a[:, None] >= -MOST_OF_DOMAIN))
+
+
 declaration = Declaration(
     equation=mamba2_scan,
     arguments=arguments,
@@ -155,5 +166,6 @@ declaration = Declaration(
     wide_arguments=("a", "d", "dt_bias", "state"),
     updates=("state",),
     short=True,
+    go_together=go_together,
     linear=("x", "b", "c", "d", "state"),
 )
