@@ -30,7 +30,6 @@ ALSO_TRUE = {  # read after a first run: a sentence that is true of a fault, and
     "attention_padded_keys_count": "keys of zeros pad the last block of 16, and their exponentials of 0 are part of the sum",
     "embedding_vjp_not_zeroed": "some elements of the result are never written",
     "layer_norm_padding_in_the_variance": "the lanes that pad the row to a power of two hold 0, and 0 − mean joins the variance",
-    "linear_last_block_left_out": "0 after its last whole 16 along axis -1",
     "logsumexp_splits_not_rescaled": "wrong only from n = 33 on",
     "softmax_last_row_left_out": "some elements of the result are never written",
     "softmax_padded_with_zeros": "the row is padded to a power of two with 0, not with −∞",

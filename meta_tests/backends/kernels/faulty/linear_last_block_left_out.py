@@ -3,7 +3,7 @@
 from .linear_from_the_second_block import *
 
 operation = "linear"
-says = ("beyond the last whole block of 16",)
+says = ("last whole block of 16",)
 
 
 def linear(x, weight, bias=None):
