@@ -23,9 +23,15 @@ def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_exact_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
-    """Draw x and a weight such that every product and every sum of products is exact, in any order."""
+    """Draw x and a weight such that every product and every sum of products is exact, in any order.
+
+    Where ranks answer summands, sums of products are exact in the dtype: at most 2^precision products of 0, 1/16 or -1/16.
+    """
     size, d_in, d_out = draw_shapes(draw)
-    return draw.grid(size), draw.grid((d_out, d_in))
+    if not draw.operation.backend.adds_summands(draw.operation.name):
+        return draw.grid(size), draw.grid((d_out, d_in))
+    is_used = np.arange(d_in) < 2.0**draw.format.precision
+    return draw.grid(size, largest=1) * is_used, draw.grid((d_out, d_in), largest=1)
 
 
 @invariant("E")

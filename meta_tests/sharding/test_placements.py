@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from spec_tests.processes.message import ProcessArray
-from spec_tests.sharding.placements import Cut, OnMesh, Partial, Placement, as_placement, divide, of_gradient, settle, unite
+from spec_tests.sharding.placements import OnMesh, Partial, Placement, as_placement, divide, of_gradient, settle, unite
+from spec_tests.sharding.shards import Cut
 from spec_tests.sharding.statements import Shards, read_mesh
 from spec_tests.specification.formats import FORMATS
 
-from ..support.paths import BACKENDS
+from ..support.paths import BACKENDS, DOCS
 from ..support.pytest_process import suite, write
 
 PLACED = (BACKENDS / "sharded" / "placements.py").read_text()
@@ -78,6 +79,15 @@ def test_what_is_no_number_is_a_summand_of_one_rank() -> None:
     x = ProcessArray("float32", np.array([np.inf, -np.inf, np.nan, 1.0], dtype=np.float32))
     (whole, _) = unite(Partial(), divide(Partial(), x, 2))
     np.testing.assert_array_equal(whole.values, x.values)
+
+
+def test_none_is_a_summand_of_zeros() -> None:
+    one = ProcessArray("float32", np.ones(2, dtype=np.float32))
+    for pieces in ([None, one], [one, None]):
+        for whole in unite(Partial(), pieces):
+            np.testing.assert_array_equal(whole.values, one.values)
+    with pytest.raises(ValueError, match="a rank has no array"):
+        unite(Cut(0), [one, None])
 
 
 def test_integers_have_no_summands() -> None:
@@ -162,6 +172,18 @@ WRONG = {  # a line of the backend, what a mistake makes of it, and the law that
     "a sum that is left out": ("        dist.all_reduce(total)\n", "", "add_rms_norm.reference"),
     "the heads of another rank": ("(RANKS)[RANK]", "(RANKS)[-1 - RANK]", "multihead_self_attention.reference"),
 }
+
+
+@pytest.mark.slow
+def test_no_sum_of_16_bit_summands_is_an_alarm(tmp_path: Path) -> None:
+    """Each rank rounds its summand of y = W x, and of the gradients, to the dtype. Some ranks do not use the bias."""
+    _, _, rest = (DOCS / "guides" / "sharded.md").read_text().partition("# column_and_row.py\n")
+    write(tmp_path, mine=rest.partition("```")[0])
+    for seed in range(2):
+        options = "--backend=mine.py", "--dtype=bfloat16", f"--hypothesis-seed={seed}"
+        done = suite(tmp_path, *options, "-k", "linear.reference or linear.exact_sums or linear_vjp.reference")
+        assert done.code == 0, done.text
+        assert "nothing wrong found" in done.text
 
 
 @pytest.mark.slow

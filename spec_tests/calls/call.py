@@ -301,7 +301,8 @@ class Call:
             relative = np.max(right.error / np.where(right.value == 0, np.inf, np.abs(right.value)))
             return Expectation(value, relative * np.abs(value), self.storage)
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
-        arithmetic = Arithmetic.of(op.dtype, precision, widens=widens, narrows=self._computes_in_16_bits)
+        narrows, sums_are_stored = self._computes_in_16_bits, op.backend.adds_summands(op.name)
+        arithmetic = Arithmetic.of(op.dtype, precision, widens=widens, narrows=narrows, sums_are_stored=sums_are_stored)
         sampled = op.spec.composed and not self.inexact
         evaluate: Evaluate = partial(self._unanswered().evaluate, equation=equation)
         if op.spec.declaration.judged_at:

@@ -242,6 +242,10 @@ class Backend:
         """Whether the backend says that it runs on ranks: processes that are given shards, or devices of one process."""
         return hasattr(self.source, "shards") or getattr(self.source, "ranks", None) == DEVICES
 
+    def adds_summands(self, name: str) -> bool:
+        """Whether the ranks answer summands of this operation or gradient, in the dtype of the result, which the suite adds."""
+        return False
+
     @property
     def imports_oracle(self) -> bool:
         """Whether an attribute of the backend is, or comes from, a module of the suite's own equations.

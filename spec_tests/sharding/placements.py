@@ -88,6 +88,16 @@ def list_names(placement: Placement) -> list[str]:
     return [x for cut in cuts if isinstance(cut, Cut) for x in cut.heads if isinstance(x, str)]
 
 
+def is_sum(placement: Placement) -> bool:
+    """Whether the array is a sum of what some ranks have.
+
+    >>> is_sum(as_placement({"tp": "partial"}, {"dp": 2, "tp": 2})), is_sum(as_placement(-1))
+    (True, False)
+    """
+    parts = placement.placements if isinstance(placement, OnMesh) else (placement,)
+    return any(isinstance(part, Partial) for part in parts)
+
+
 # --- what the ranks are given, and what they answer -----------------------------------------------------------------------
 
 
@@ -122,27 +132,41 @@ def divide(placement: Placement, x: ProcessArray, world_size: int) -> list[Proce
             return [ProcessArray(x.dtype, part) for part in placement.split(x.values, world_size)]
 
 
-def unite(placement: Placement, pieces: Sequence[ProcessArray]) -> list[ProcessArray]:
-    """Return the whole array that each rank has answered, or has a part of. Raise ValueError or IndexError if they do not fit."""
+def unite(placement: Placement, pieces: Sequence[ProcessArray | None]) -> list[ProcessArray]:
+    """Return the whole array that each rank has answered, or has a part of. Raise ValueError or IndexError if they do not fit.
+
+    A rank may answer None for a summand of zeros.
+    """
+    return [*map(_require, _unite(placement, pieces))]
+
+
+def _require(piece: ProcessArray | None) -> ProcessArray:
+    if piece is None:
+        raise ValueError("a rank has no array")
+    return piece
+
+
+def _unite(placement: Placement, pieces: Sequence[ProcessArray | None]) -> list[ProcessArray | None]:
     match placement:
         case None:
             return [*pieces]
         case Partial():
-            whole = _add(pieces)
+            whole = _add([piece for piece in pieces if piece is not None])
         case OnMesh((_, *others), (along, *rest)):
             return _unite_along(along, OnMesh(tuple(others), tuple(rest)), pieces)
         case OnMesh():
             return [*pieces]
         case Cut():
-            whole = ProcessArray(_common_dtype(pieces), placement.join([piece.values for piece in pieces]))
+            parts = [*map(_require, pieces)]
+            whole = ProcessArray(_common_dtype(parts), placement.join([part.values for part in parts]))
     return [whole] * len(pieces)
 
 
-def _unite_along(along: Cut | Partial | None, inner: OnMesh, pieces: Sequence[ProcessArray]) -> list[ProcessArray]:
+def _unite_along(along: Cut | Partial | None, inner: OnMesh, pieces: Sequence[ProcessArray | None]) -> list[ProcessArray | None]:
     """Unite the parts along the other axes of the mesh first, then those along its first axis."""
     size = prod(inner.mesh)
-    groups = [unite(inner, pieces[start : start + size]) for start in range(0, len(pieces), size)]
-    columns = [unite(along, column) for column in zip(*groups, strict=True)]
+    groups = [_unite(inner, pieces[start : start + size]) for start in range(0, len(pieces), size)]
+    columns = [_unite(along, column) for column in zip(*groups, strict=True)]
     return [whole for row in zip(*columns, strict=True) for whole in row]
 
 
@@ -152,7 +176,7 @@ def _common_dtype(pieces: Sequence[ProcessArray]) -> str:
 
 
 def _add(pieces: Sequence[ProcessArray]) -> ProcessArray:
-    """Return the sum of the ranks' summands, rounded once to their dtype."""
+    """Return the sum of the ranks' summands, rounded once to their dtype. There is at least one."""
     dtype, arrays = _common_dtype(pieces), [piece.values for piece in pieces]
     if len({x.shape for x in arrays}) > 1 or arrays[0].dtype.kind != "f":
         raise ValueError("summands have one shape and are numbers")

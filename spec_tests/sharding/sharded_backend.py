@@ -104,6 +104,9 @@ class ShardedBackend(Backend):
     def imports_oracle(self) -> bool:
         return self.framework.ranks.imports_oracle
 
+    def adds_summands(self, name: str) -> bool:
+        return self.shards.adds_summands(name)
+
     def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """Return the result, and a function from a cotangent to the gradients. Every rank differentiates its own part."""
         framework, forward = self.framework, specification(what.operation)

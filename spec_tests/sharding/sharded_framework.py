@@ -13,7 +13,7 @@ from ..processes.message import ProcessArray
 from ..processes.process_framework import CopyingFramework
 from ..processes.remote_framework import RemoteArray, check_version, describe_ranks
 from ..specification.pytree import tree_map
-from .placements import Placement, divide, unite
+from .placements import Placement, divide, is_sum, unite
 from .ranks import Ranks
 from .shards import Cut
 
@@ -65,6 +65,9 @@ class ShardedFramework(CopyingFramework):
 
     def merge(self, answers: Sequence[Any], place_of: PlaceOf, path: str = "") -> Any:
         """Return one answer of those of all ranks. Raise a Fault if they do not fit together."""
+        arrays = [answer for answer in answers if isinstance(answer, RemoteArray)]
+        if arrays and all(answer is None or isinstance(answer, RemoteArray) for answer in answers) and is_sum(place_of(path)):
+            return self._merge_arrays(answers, place_of(path))  # None is a summand of zeros
         first = answers[0]
         kinds = [_describe_kind(answer) for answer in answers]
         for rank, kind in enumerate(kinds):
@@ -77,12 +80,12 @@ class ShardedFramework(CopyingFramework):
             return type(first)(self.merge(parts, place_of, str(number)) for number, parts in each)
         return self._merge_arrays(answers, place_of(path)) if isinstance(first, RemoteArray) else first
 
-    def _merge_arrays(self, answers: Sequence[RemoteArray], placement: Placement) -> RankArray:
-        pieces = [_read(answer) for answer in answers]
+    def _merge_arrays(self, answers: Sequence[RemoteArray | None], placement: Placement) -> RankArray:
+        pieces = [None if answer is None else _read(answer) for answer in answers]
         try:
             wholes = unite(placement, pieces)
         except (ValueError, IndexError):
-            shapes = ", ".join(str(piece.shape) for piece in pieces)
+            shapes = ", ".join("no shape" if piece is None else str(piece.shape) for piece in pieces)
             where = f"along axis {placement.axis}" if isinstance(placement, Cut) else "together"
             raise Fault(f"the shards of a result have the shapes {shapes}, which do not fit {where}") from None
         return RankArray(wholes[0].dtype, wholes[0].values, tuple(wholes))
@@ -97,4 +100,6 @@ def _describe_kind(answer: Any) -> str:
         return f"results named {', '.join(map(printable_line, answer))}"
     if isinstance(answer, list | tuple):
         return f"{len(answer)} results"
+    if answer is None:
+        return "None"
     return "an array" if isinstance(answer, RemoteArray) else printable_line(f"{type(answer).__name__} {answer!r}")

@@ -10,7 +10,7 @@ from typing import Any
 from ..implementation.environment import DEVICES, assigned_names, backend_file, has_devices, read_literal, states_ranks
 from ..implementation.lookup import BackendError
 from ..specification.registry import operations, specification
-from .placements import Placement, as_placement, list_names, of_gradient
+from .placements import Placement, as_placement, is_sum, list_names, of_gradient
 from .shards import Cut
 
 RESULT = "result"  # what a single result is called in `shards`
@@ -86,6 +86,13 @@ class Shards:
         own = {key: x for (stated, key), x in self.placements.items() if stated == operation}
         are_plain = all(x is None or (isinstance(x, Cut) and x.is_plain) for x in own.values())
         return are_plain and not any(key.startswith(GRADIENT) for key in own)
+
+    def adds_summands(self, name: str) -> bool:
+        """Whether the ranks answer summands of some result of an operation, or of a gradient."""
+        spec = specification(name)
+        if spec.is_gradient:
+            return any(is_sum(self.place_gradient(spec.forward, x)) for x in specification(spec.forward).positional)
+        return any(is_sum(self.place_result(name, x)) for x in spec.results)
 
     def of_argument(self, operation: str, name: str) -> Cut | None:
         """Return how an argument is cut, None if it is not cut along one axis. Its gradient is cut alike."""

@@ -182,11 +182,16 @@ class Arithmetic:
     narrows: bool = False  # a part of the equation is computed in 16 bits, whatever the arguments have
 
     @staticmethod
-    def of(dtype: str, precision: str = "fused", *, widens: bool = False, narrows: bool = False) -> Arithmetic:
-        """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused."""
+    def of(
+        dtype: str, precision: str = "fused", *, widens: bool = False, narrows: bool = False, sums_are_stored: bool = False
+    ) -> Arithmetic:
+        """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused.
+
+        sums_are_stored: parts of a sum are stored in the dtype before they are added, so that it is computed in itself.
+        """
         storage = FORMATS[dtype]
         narrow = storage.precision < 24
-        compute, precision = at_least_float32(storage), precision if narrow else "fused"
+        compute, precision = storage if sums_are_stored else at_least_float32(storage), precision if narrow else "fused"
         return Arithmetic(storage, compute, precision, widens=widens and narrow, narrows=narrows)
 
     @property

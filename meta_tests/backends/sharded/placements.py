@@ -31,7 +31,6 @@ shards = {
     },
     "add_rms_norm": {"x": "partial", "result.residual": "partial"},
 }
-dtypes = ("float32", "float64")
 domain = {"gated_activation": {"layout": ("concatenated",)}}
 
 RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
