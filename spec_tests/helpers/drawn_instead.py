@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -21,9 +22,15 @@ LEAST_FREEDOM = 3  # shares that the distributions leave free: fewer may fit by 
 Drawn = tuple[np.ndarray, np.ndarray]  # the probabilities of tokens, and how often each was drawn
 
 
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes and the weights of an integral from -1 to 1."""
+    return np.polynomial.legendre.leggauss(NODES)
+
+
 def _integrated(p: np.ndarray, terms: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
     """Return the integral from 0 to infinity of what `terms` gives for each point (a row) and each positive probability."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _nodes()
     v = (nodes + 1) / 2
     q, positive = np.zeros(p.size), p > 0
     with np.errstate(all="ignore"):
@@ -34,7 +41,7 @@ def _integrated(p: np.ndarray, terms: Callable[[np.ndarray, np.ndarray], np.ndar
 
 def _race_of_uniforms(p: np.ndarray) -> np.ndarray:
     """Return the probabilities of the largest p / u, where each u is uniform: u / p is so from 0 to 1 / p."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _nodes()
     q, positive = np.zeros(p.size), p > 0
     x = ((nodes + 1) / 2)[:, None] / np.max(p)
     left = 1 - x * p[positive]
