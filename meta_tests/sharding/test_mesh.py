@@ -54,6 +54,7 @@ HEADS = {name: {"tp": {"axis": 0, "heads": "num_heads"}} for name in ("w_q", "w_
 LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sums along one axis, parts along the other": ("linear", {**FEATURES, "result": {"dp": -1}}),
     "summands": ("linear", {**FEATURES, "result": {"dp": -1, "tp": "partial"}}),
+    "a sum beside copies": ("linear", {"x": {"tp": -1}, "weight": {"tp": 1}}),
     "summands of all ranks": ("swiglu", {"w1": (0, "striped"), "w2": (1, "striped"), "w3": (0, "striped"), "result": "partial"}),
     "tokens that are gathered, and a sum that is scattered": (
         "swiglu",
@@ -197,6 +198,7 @@ SAID: tuple[tuple[str, str], ...] = (
         "sums along one axis, parts along the other",
         "along tp, each rank has the result of its own part alone: it is not summed over the ranks",
     ),
+    ("a sum beside copies", "the result is summed along dp, not along tp"),
     ("summands", "along tp, bias is added once for each rank"),
     ("summands", "bias is added by the ranks that are the first along dp"),
     ("summands", "the result is multiplied by the number of ranks along dp or the number of ranks along tp"),
@@ -225,6 +227,7 @@ def double_last(layout: MeshLayout, /, *arguments: Any, **keywords: Any) -> Any:
     return (*right[:-1], 2 * right[-1]) if layout.spec.has_several_results else 2 * right
 
 
+@pytest.mark.rotating(one_in=4)
 @pytest.mark.parametrize(("name", "said"), SAID)
 def test_what_ranks_compute_is_said(
     name: str, said: str, operation_of: Callable[[str], Operation], monkeypatch: pytest.MonkeyPatch

@@ -66,14 +66,16 @@ class AlongAxis:
         return map_parts(unite, spec, *results)
 
     def _divide(self, name: str, x: Any, named: Named) -> Values:
-        placed = settle(self.layout.of_argument(name), named)
+        if name == "cotangent" and self.layout.forward.has_several_results:
+            raise NotImplementedError("the cotangents of several results")
+        placed = settle(self.layout.of_result("") if name == "cotangent" else self.layout.of_argument(name), named)
         return self.layout.mesh.divide([None if at == self.axis else cut for at, cut in enumerate(placed)], x)
 
 
 def list_along_axes(layout: MeshLayout, calls: Sequence[Call]) -> Iterator[Alternative]:
     """Yield the slips in equations that are known over the ranks along one axis of the mesh."""
-    summands = [axis for name in layout.list_results() for axis in layout.axes if layout.of_result(name)[axis] == SUMMANDS]
-    if layout.spec.is_gradient or summands:
+    names = layout.forward.positional if layout.spec.is_gradient else layout.list_results()
+    if any(SUMMANDS in layout.of_output(name) for name in names):
         return
     for axis, size in enumerate(layout.mesh.sizes):
         row = replace(Layout.of(calls, AxisStatement(layout, axis)), count=size)
@@ -88,7 +90,7 @@ def _list_slips(along: AlongAxis, calls: Sequence[Call]) -> Iterator[Alternative
     is_narrow = calls[0].operation.storage.precision < 24  # where everything may be rounded to 16 bits
     for call in calls:
         with np.errstate(all="ignore"):
-            along.evaluate(layout.spec, {**call.named}, None, possible)
+            along.evaluate(layout.spec, {name: x for name, x in call.named.items() if name != "wrt"}, None, possible)
     for slip in possible:
         if not (is_narrow and slip.pattern in NARROW):
             said, compute = layout.mesh.say(along.axis, slip.said), bound(_evaluate, along, slip)

@@ -20,13 +20,14 @@ from .orders import list_other_orders
 from .shares import SUM, Mistake, Shares, find_shares
 from .steps import MULTIPLES, NARROW, OF_SUMMANDS, SUMS
 
+MAX_SHAPES = 12  # in which a way that ranks may compute is tried
 COST_OF_AXIS = 0.02  # of each axis of the mesh before that of a mistake, so that one of two is said first
 
 
 def list_on_mesh(layout: MeshLayout, calls: Sequence[Call], wrong: Sequence[Call]) -> Iterator[Alternative]:
     """Yield the mistakes that ranks in this layout may make. calls: those that have to be computed rightly without one."""
     yield from list_other_orders(layout, calls, wrong)
-    shares = find_shares(layout, calls)
+    shares = find_shares(layout, [*calls, *_choose_shapes(wrong)])
     if shares is None or not any(shares.summed):  # where all is gathered, anything is right
         yield from list_along_axes(layout, calls)
     if shares is None:
@@ -37,9 +38,16 @@ def list_on_mesh(layout: MeshLayout, calls: Sequence[Call], wrong: Sequence[Call
     for axis in layout.axes:
         for parts in _list_sets(shares, wrong):
             yield from _list_steps(shares, axis, parts, is_narrow=is_narrow)
-        yield from _list_other_axes(shares, axis)
+            yield from _list_other_axes(shares, axis, parts)
         for name in shares.terms if not layout.spec.is_gradient else ():
             yield from _list_terms(shares, axis, name)
+
+
+def _choose_shapes(calls: Sequence[Call]) -> list[Call]:
+    """Return calls of different shapes: in those with one token or feature, more ways in which ranks compute give the same."""
+    by_shapes = {tuple(getattr(x, "shape", ()) for x in call.named.values()): call for call in calls}
+    found = [*by_shapes.values()]
+    return found[:: max(1, -(-len(found) // MAX_SHAPES))]
 
 
 def _list_sets(shares: Shares, wrong: Sequence[Call]) -> list[frozenset[str]]:
@@ -109,19 +117,19 @@ def _make_plural(said: str, what: str) -> str:
     return said.replace(f"{what} is", f"{what} are").replace("it is not", "they are not")
 
 
-def _list_other_axes(shares: Shares, axis: int) -> Iterator[Alternative]:
+def _list_other_axes(shares: Shares, axis: int, parts: frozenset[str]) -> Iterator[Alternative]:
     """Yield sums along another axis of the mesh than that where the shares are, or along that one too."""
-    layout = shares.layout
-    if layout.spec.is_gradient or layout.forward.has_several_results or not shares.summed[axis]:
+    layout, (what, are_several) = shares.layout, _say(shares.layout, parts)
+    if {shares.way(part, axis) for part in parts} != {SUM}:
         return
-    are_summands = layout.of_output("")[axis] == SUMMANDS
-    for other in layout.axes:
+    are_whole, verb = all(layout.of_output(part)[axis] is None for part in parts), "are" if are_several else "is"
+    own = layout.mesh.names[axis]
+    for other, name in enumerate(layout.mesh.names):
         if other != axis and layout.mesh.sizes[other] > 1:
-            name, every = layout.mesh.names[other], frozenset({""})
-            yield _make(shares, f"the result is summed along {name}, too", Mistake(axis, None, every, other), 0.3)
-            if not are_summands:
-                said = f"the result is not summed, but along {name}"
-                yield _make(shares, said, Mistake(axis, None, every, other, is_instead=True), 0.3)
+            yield _make(shares, f"{what} {verb} summed along {name}, too", Mistake(axis, parts=parts, other=other), 0.3)
+            if are_whole:
+                said = f"{what} {verb} summed along {name}, not along {own}"
+                yield _make(shares, said, Mistake(axis, parts=parts, other=other, is_instead=True), 0.3)
 
 
 # --- terms that are added once ------------------------------------------------------------------------------------------------
