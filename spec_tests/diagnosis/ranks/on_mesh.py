@@ -87,13 +87,15 @@ def _list_multiples(shares: Shares, parts: frozenset[str]) -> Iterator[Alternati
     """Yield results that are multiplied or divided by a number of ranks, which may be that along more than one axis."""
     mesh, (what, are_several) = shares.layout.mesh, _say(shares.layout, parts)
     terms = () if shares.layout.spec.is_gradient else shares.terms
-    whats = {what: bool(terms), **({f"the sum to which {_join(terms)} is added": False} if terms else {})}
+    subjects = {what: bool(terms), **({f"the sum to which {_join(terms)} is added": False} if terms else {})}
     for size in sorted({*mesh.sizes, mesh.count} - {1}):
         axes = [name for name, own in zip(mesh.names, mesh.sizes, strict=True) if own == size and name]
         number = " or ".join(f"the number of ranks along {name}" for name in axes) or (
             "the number of all ranks" if all(mesh.names) else "the number of ranks"
         )
-        for (said, with_terms), (word, factor) in product(whats.items(), (("multiplied", float(size)), ("divided", 1.0 / size))):
+        for (said, with_terms), (word, factor) in product(
+            subjects.items(), (("multiplied", float(size)), ("divided", 1.0 / size))
+        ):
             mistake = Mistake(0, parts=parts, factor=factor, multiplies_terms=with_terms)
             sentence, compute = f"{said} {'are' if are_several else 'is'} {word} by {number}", bound(_evaluate, shares, mistake)
             yield Alternative(shares.layout.spec.name, sentence, compute, 0.1, evaluations=mesh.count)
