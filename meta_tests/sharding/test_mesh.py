@@ -23,14 +23,14 @@ from spec_tests.diagnosis.ranks import search
 from spec_tests.diagnosis.ranks.along_axis import list_along_axes
 from spec_tests.diagnosis.ranks.mesh import Mesh
 from spec_tests.diagnosis.ranks.mesh_layout import MeshLayout, settle
-from spec_tests.diagnosis.ranks.on_mesh import list_on_mesh
+from spec_tests.diagnosis.ranks.on_mesh import MAX_SHAPES, _choose_shapes, list_on_mesh
 from spec_tests.diagnosis.ranks.shares import Shares, find_shares
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.processes.message import ProcessArray
 from spec_tests.sharding.placements import as_placement, divide, unite
 from spec_tests.sharding.statements import Shards
 from spec_tests.specification.registry import specification
-from spec_tests.specification.work import Meter, unlimited
+from spec_tests.specification.work import Budget, Meter, unlimited
 
 from ..support.in_process import backend
 from ..support.machine_made_faults import make_operation
@@ -273,3 +273,20 @@ def test_heads_are_numbers_of_the_call() -> None:
     assert cut is not None
     assert not isinstance(cut, str)
     assert [len(own) for own in cut.places(6, 2)] == [4, 2]
+
+
+def test_ways_are_tried_in_calls_of_different_shapes(operation_of: Callable[[str], Operation]) -> None:
+    """With one token for two ranks, what is summed and what is joined may be the same."""
+    layout = make_layout(*LAYOUTS["summands"])
+    calls = draw(layout, operation_of("linear"), 24)
+    chosen = _choose_shapes([*calls, *calls])
+    shapes = [tuple(getattr(x, "shape", ()) for x in call.named.values()) for call in chosen]
+    assert 1 < len(shapes) <= MAX_SHAPES
+    assert len({*shapes}) == len(shapes)
+
+
+def test_answers_are_screened_as_far_as_the_budget_goes() -> None:
+    """A quarter of the budget is for their bounds, but for four; the first of them have shown what one costs."""
+    budget = Budget(Meter(), 4000)
+    found = [search._count_affordable(96, cost, budget) for cost in (0.0, 1.0, 100.0, 10_000.0, float("nan"))]
+    assert found == [96, 96, 10, 4, 96]
