@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -94,18 +94,42 @@ class Statement(Protocol):
     def of_result(self, operation: str, name: str = "") -> Cut | None: ...
 
 
+class StatedCut(Cut, Protocol):
+    """A cut as a backend states it, perhaps by heads whose number is an argument."""
+
+    def at(self, named: Mapping[str, Any]) -> StatedCut: ...
+
+    def count_own(self, named: Mapping[str, Any], rank: int, world_size: int) -> dict[str, int]: ...
+
+    def list_others(self, like: Sequence[Any] = ()) -> Mapping[str, StatedCut]: ...
+
+
+SUMMANDS: Literal["partial"] = "partial"
+Placed = StatedCut | Literal["partial"] | None  # along one axis of a mesh of ranks: a part, a summand, or the whole
+
+
 class StatedShards(Statement, Protocol):
-    """What a backend states, which may be more than a diagnosis knows."""
+    """What a backend states, which may be more than plain cuts."""
 
     def is_plain(self, operation: str) -> bool: ...
+
+    def find_axes(self, operation: str) -> dict[str, int] | None: ...
+
+    def list_placed(self, operation: str, kind: str, name: str) -> tuple[Placed, ...]: ...
+
+    def split_numbers(self, x: np.ndarray, dtype: str, count: int) -> list[np.ndarray]: ...
 
 
 def find_statement(call: Call) -> Statement | None:
     """Return what the backend states of its shards, None if it is on one rank, or if it states more than plain cuts."""
+    stated, spec = find_stated(call), call.operation.spec
+    return stated if stated is not None and stated.is_plain(spec.forward if spec.is_gradient else spec.name) else None
+
+
+def find_stated(call: Call) -> StatedShards | None:
+    """Return all that the backend states of its shards, None if it is on one rank."""
     stated: StatedShards | None = getattr(call.operation.backend, "shards", None)
-    spec = call.operation.spec
-    is_told = stated is not None and stated.is_plain(spec.forward if spec.is_gradient else spec.name)
-    return stated if is_told and call.operation.backend.framework.world_size > 1 else None
+    return stated if call.operation.backend.framework.world_size > 1 else None
 
 
 def _split(call: Call, values: np.ndarray) -> dict[str, np.ndarray]:

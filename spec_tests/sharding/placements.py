@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..processes.message import ProcessArray
 from ..specification.formats import FORMATS
 from .shards import ORDERS, Cut
 
-PARTIAL = "partial"
+PARTIAL: Literal["partial"] = "partial"
 FORMS = "give an axis, None for the whole array, 'partial', a pair as (-2, 'zigzag'), or a dict as {'axis': 0, 'heads': 8}"
 
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 CONTIGUOUS, CHUNK, ZIGZAG, STRIPED = "contiguous", "chunk", "zigzag", "striped"
 ORDERS = (CONTIGUOUS, CHUNK, ZIGZAG, STRIPED)
+SAID_OF_ORDERS = MappingProxyType(
+    {
+        CONTIGUOUS: "contiguous parts",
+        CHUNK: "parts as torch.chunk makes them",
+        ZIGZAG: "zigzag parts",
+        STRIPED: "striped parts",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,31 @@ class Cut:
             if isinstance(name, str) and type(named.get(name)) is not int:
                 raise ValueError(f"it is cut by {name} heads, and the call has no number {name}")
         return replace(self, heads=tuple(named[x] if isinstance(x, str) else x for x in self.heads))
+
+    def count_own(self, named: Mapping[str, Any], rank: int, world_size: int) -> dict[str, int]:
+        """Return how many heads a rank has, by the name of the argument that says how many there are.
+
+        >>> Cut(0, heads=("num_heads", 2)).count_own({"num_heads": 3}, 0, 2)
+        {'num_heads': 2}
+        """
+        return {name: len(_order(self.order, named[name], world_size)[rank]) for name in self.heads if isinstance(name, str)}
+
+    def list_others(self, like: Sequence[Cut] = ()) -> dict[str, Cut]:
+        """Return the cuts along the same axis that code may take this one for, by what they are called.
+
+        like: how other arrays of the operation are cut, perhaps by heads.
+
+        >>> [*Cut(0, "striped").list_others()]
+        ['contiguous parts', 'parts as torch.chunk makes them', 'zigzag parts', 'parts of each of two arrays']
+        """
+        found = {said: Cut(self.axis, order) for order, said in SAID_OF_ORDERS.items()}
+        found["parts of each of two arrays"] = Cut(self.axis, fused=(1, 1))
+        for cut in like:
+            if cut.heads:
+                found[f"whole heads of {' and '.join(map(str, cut.heads))}"] = replace(cut, axis=self.axis)
+            elif cut.fused:
+                found[f"parts of each of arrays as {cut.fused}"] = replace(cut, axis=self.axis)
+        return {said: cut for said, cut in found.items() if cut != self}
 
     def places(self, length: int, world_size: int) -> list[np.ndarray]:
         """Return the indices along the axis that each rank has. Raise ValueError if the length does not fit.

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from ..implementation.environment import DEVICES, assigned_names, backend_file, has_devices, read_literal, states_ranks
 from ..implementation.lookup import BackendError
+from ..processes.message import ProcessArray
 from ..specification.registry import operations, specification
-from .placements import Placement, as_placement, is_sum, list_names, of_gradient
+from .placements import PARTIAL, OnMesh, Partial, Placement, as_placement, divide, is_sum, list_names, of_gradient
 from .shards import Cut
 
 RESULT = "result"  # what a single result is called in `shards`
@@ -60,6 +63,7 @@ class Shards:
         """Take what the backend states. Raise ValueError, whose text is one sentence, if that is of no known form."""
         for complaint in find_complaints(stated, mesh):
             raise ValueError(complaint)
+        self.mesh = dict(mesh or {})
         self.placements = {(operation, name): as_placement(x, mesh) for operation, of in stated.items() for name, x in of.items()}
 
     def place_argument(self, operation: str, name: str) -> Placement:
@@ -86,6 +90,24 @@ class Shards:
         own = {key: x for (stated, key), x in self.placements.items() if stated == operation}
         are_plain = all(x is None or (isinstance(x, Cut) and x.is_plain) for x in own.values())
         return are_plain and not any(key.startswith(GRADIENT) for key in own)
+
+    def find_axes(self, operation: str) -> dict[str, int] | None:
+        """Return the axes of the mesh in which an operation has its arrays, {"": 0} of all ranks as one axis, None of both."""
+        own = [x for (stated, _), x in self.placements.items() if stated == operation and x is not None]
+        if not any(isinstance(x, OnMesh) for x in own):
+            return {"": 0}
+        return self.mesh if all(isinstance(x, OnMesh) for x in own) else None
+
+    def list_placed(self, operation: str, kind: str, name: str) -> tuple[Cut | Literal["partial"] | None, ...]:
+        """Return where an array is along each of these axes. The kind is argument, gradient or result."""
+        place = {"argument": self.place_argument, "gradient": self.place_gradient, "result": self.place_result}[kind]
+        placement, axes = place(operation, name), self.find_axes(operation) or {}
+        along = placement.placements if isinstance(placement, OnMesh) else (placement,) * len(axes)
+        return tuple(PARTIAL if isinstance(x, Partial) else x for x in along)
+
+    def split_numbers(self, x: np.ndarray, dtype: str, count: int) -> list[np.ndarray]:
+        """Return the summands that so many ranks are given of an array."""
+        return [part.values for part in divide(Partial(), ProcessArray(dtype, x), count)]
 
     def adds_summands(self, name: str) -> bool:
         """Whether the ranks answer summands of some result of an operation, or of a gradient."""

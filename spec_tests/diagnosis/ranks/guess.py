@@ -12,6 +12,7 @@ from ...calls.ranks import Cut, find_statement
 from ...specification.registry import Specification, specification
 from .equations import list_cuts
 from .layout import Layout
+from .mesh_layout import MeshLayout
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,15 @@ def _cut(axis: int | None) -> Chunks | None:
     return None if axis is None else Chunks(axis)
 
 
-def list_layouts(calls: list[Call]) -> Iterator[Layout]:
+def list_layouts(calls: list[Call]) -> Iterator[Layout | MeshLayout]:
     """Yield the layouts of calls of one operation: the stated one, or those that are possible on several devices."""
     if not calls:
         return
     operation = calls[0].operation
     if (stated := find_statement(calls[0])) is not None:
         yield Layout.of(calls, stated)
+    elif (on_mesh := MeshLayout.of(calls)) is not None:
+        yield on_mesh
     elif operation.backend.framework.world_size > 1 and not hasattr(operation.backend, "shards"):
         spec = operation.spec
         forward = specification(spec.forward) if spec.is_gradient else spec

@@ -17,7 +17,7 @@ from ..equations.check import EquationCheck
 from ..equations.neighbours.screen import MAX_DISTANCE, Screen, may_explain
 from ..evidence import Evidence, has_wrong_elements, is_comparable
 from ..explanation import Explanation
-from ..fit import try_fit
+from ..fit import is_nearer, try_fit
 from ..further_calls import Ask, FurtherCalls
 from ..operator.alternative import Alternative, Named
 from ..operator.search import describe_alternative
@@ -25,11 +25,14 @@ from .equations import EquationOverRanks, list_equations
 from .gradients import list_gradients
 from .guess import list_layouts
 from .layout import Layout
+from .mesh_layout import MeshLayout
+from .on_mesh import list_on_mesh
 from .parts import list_mistaken_parts
 from .steps import NARROW, Slip, Steps
 
 SCREENING_CALLS = 4  # answers of ranks, on which each alternative is screened; those that pass are screened on all
 FITTED_CALLS = 6  # wrong answers of ranks of which the bound around an alternative is derived, which costs most
+SHARE_OF_SCREENS = 0.25  # of the budget, for the bounds of wrong answers on which alternatives are screened
 MIN_FURTHER_CALLS = 4  # on which an alternative is tested: there are few of them, so that few fit by chance
 MANY_WRONG = 8  # answers that it explains, after which further calls are made only as far as the budget goes
 SHARE_OF_ROUNDINGS = 1 / 64  # of the elements of an answer, that a rounding to another format may move by a whole step
@@ -43,13 +46,15 @@ def find_fault_of_ranks(evidence: Evidence, ask: Ask, budget: Budget) -> Explana
     return next(filter(None, found), None)
 
 
-def _find_in_layout(layout: Layout, evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
+def _find_in_layout(layout: Layout | MeshLayout, evidence: Evidence, ask: Ask, budget: Budget) -> Explanation | None:
     calls = [rank for call in (*evidence.wrong, *evidence.right) for rank in list_ranks(call) if is_comparable(rank)]
     wrong, right = (list(filter(judge, calls)) for judge in (has_wrong_elements, lambda call: not has_wrong_elements(call)))
     distinct = [rank for call in evidence.wrong for rank in list_distinct(call) if rank in wrong]
+    before = budget.left
     screens = [Screen(call) for call in _choose(distinct, SCREENING_CALLS)]
+    count = _count_affordable(len(wrong), (before - budget.left) / max(1, len(screens)), budget)
     listed = _list_alternatives(layout, [screen.call for screen in screens], distinct)
-    whole = [Screen(call) for call in wrong]
+    whole = [Screen(call) for call in _choose(wrong, count)]
 
     def add(call: Call) -> None:
         (distinct if has_wrong_elements(call) else right).append(call)
@@ -61,6 +66,8 @@ def _find_in_layout(layout: Layout, evidence: Evidence, ask: Ask, budget: Budget
             break
         if not (_may_explain(alternative, screens, budget) and _may_explain(alternative, whole, budget)):
             continue
+        if count < len(wrong) and not all(is_nearer(alternative, call) for call in wrong):
+            continue
         if try_fit(alternative, _choose(distinct, _count_fitted(layout, budget)), right) is None:
             continue
         if not test.is_refuted(alternative, distinct, add):
@@ -68,7 +75,13 @@ def _find_in_layout(layout: Layout, evidence: Evidence, ask: Ask, budget: Budget
     return None
 
 
-def _count_fitted(layout: Layout, budget: Budget) -> int:
+def _count_affordable(count: int, cost: float, budget: Budget) -> int:
+    """Return how many wrong answers are screened with their bounds, each at this cost. All others are compared without them."""
+    is_free = not cost > 0  # also if the budget has no end, of which the cost is NaN
+    return count if is_free else max(SCREENING_CALLS, min(count, int(SHARE_OF_SCREENS * budget.left / cost)))
+
+
+def _count_fitted(layout: Layout | MeshLayout, budget: Budget) -> int:
     """Return of how many wrong answers the bound is derived, with no more than half of the budget."""
     cost = EVALUATIONS_OF_BOUND * (tuned.WORK_OF_EVALUATION + tuned.WORK_OF_STEP * layout.spec.steps)
     return max(2, int(min(FITTED_CALLS, budget.left / 2 / cost)))
@@ -80,7 +93,10 @@ def _choose(wrong: list[Call], count: int) -> list[Call]:
     return wrong if len(wrong) <= count else [*wrong[:half], *wrong[-half:]]
 
 
-def _list_alternatives(layout: Layout, calls: list[Call], wrong: list[Call]) -> Iterator[Alternative]:
+def _list_alternatives(layout: Layout | MeshLayout, calls: list[Call], wrong: list[Call]) -> Iterator[Alternative]:
+    if isinstance(layout, MeshLayout):
+        yield from list_on_mesh(layout, calls, wrong)
+        return
     seen = set[tuple[int, str]]()
     is_narrow = calls[0].operation.storage.precision < 24  # where everything may be rounded to 16 bits
     for equation in list_equations(layout):
@@ -92,6 +108,8 @@ def _list_alternatives(layout: Layout, calls: list[Call], wrong: list[Call]) -> 
                     yield Alternative(layout.spec.name, slip.said, compute, slip.cost, evaluations=layout.count)
     yield from list_gradients(layout, wrong)
     yield from list_mistaken_parts(layout, calls)
+    if not layout.spec.is_gradient and not [*list_equations(layout)] and (in_row := MeshLayout.of(wrong)) is not None:
+        yield from list_on_mesh(in_row, calls, wrong)
 
 
 def _list_slips(equation: EquationOverRanks, layout: Layout, call: Call) -> list[Slip]:

@@ -55,7 +55,17 @@ SUMS: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(
         "{what} is summed over the ranks in float16": (lambda p, r: sum_in(p, "float16"), 0.55),
     }
 )
-NARROW = frozenset(pattern for pattern in SUMS if "float16" in pattern or "bfloat16" in pattern)
+OF_SUMMANDS: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(  # where ranks answer summands: what their sum is
+    {
+        "the first rank alone adds to {what}": (lambda p, r: p[0], 0.2),
+        "the summand of the last rank is left out of {what}": (lambda p, r: total(p[:-1]), 0.25),
+        "the summand of the first rank is left out of {what}": (lambda p, r: total(p[1:]), 0.25),
+        "the summands of {what} are stored in bfloat16": (lambda p, r: total(held(p, "bfloat16")), 0.4),
+        "the summands of {what} are stored in float16": (lambda p, r: total(held(p, "float16")), 0.45),
+    }
+)
+MULTIPLES = frozenset(pattern for pattern in SUMS if "multiplied" in pattern or "mean" in pattern)
+NARROW = frozenset(pattern for pattern in (*SUMS, *OF_SUMMANDS) if "float16" in pattern or "bfloat16" in pattern)
 MAXIMA: MappingProxyType[str, tuple[Manner, float]] = MappingProxyType(  # of which -inf is 0, so that it shifts nothing
     {
         "each rank has {what} of its own part alone": (lambda p, r: finite_or_zero(p[r]), 0.1),
