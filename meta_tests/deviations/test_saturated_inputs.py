@@ -1,0 +1,41 @@
+"""Numbers that are limited to the range of a format too early are said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.operator.search import read_operator
+from spec_tests.specification.registry import specification
+
+from ..support.answered import answers
+from ..support.budgets import give_budget
+
+RIGHT = specification("quantize").reference
+
+
+def explain(least: float, largest: float) -> str:
+    """Return what is said of int8 codes of numbers that are limited so before the scale divides them."""
+
+    def quantize(x: Any, scale: Any, **options: Any) -> Any:
+        return RIGHT(np.clip(x, least, largest), scale, **options).astype(np.int8)
+
+    rng, calls = np.random.default_rng(1), list[tuple[tuple[Any, ...], dict[str, Any]]]()
+    for scale in (4.0, 0.5, 2.0, 8.0, 1.0):
+        x = np.round(rng.normal(size=(3, 5)) * 64 * scale, 2)
+        calls.append(((x, np.full((3, 1), scale)), {"dtype": "int8", "block": (1, None)}))
+    evidence = Evidence.gather(answers("quantize", quantize, calls))
+    assert evidence.wrong
+    budget = give_budget(evidence.wrong[0].operation.backend)
+    found = read_operator(evidence, answer=lambda *_: None, budget=budget, catalogue=False)
+    return found.what if found else ""
+
+
+def test_an_early_limit_is_said() -> None:
+    assert explain(-128.0, 127.0) == "x is limited to the range of the format before the scale divides"
+
+
+def test_another_limit_is_not_called_so() -> None:
+    assert "range of the format" not in explain(-50.0, 50.0)
