@@ -60,8 +60,18 @@ def explain(calls: list[Call]) -> str:
 @pytest.mark.parametrize(
     ("operation", "function", "draw", "sentence"),
     [
-        ("indexer_scores", weights_inside, draw_indexer, "weights multiplies q first, and not what it should multiply"),
-        ("linear_attention", scaled_before_the_norm, draw_linear, "scale multiplies q first, and not what it should multiply"),
+        (
+            "indexer_scores",
+            weights_inside,
+            draw_indexer,
+            "weights multiplies q before all else, and not where the equation has it",
+        ),
+        (
+            "linear_attention",
+            scaled_before_the_norm,
+            draw_linear,
+            "scale multiplies q before all else, and not where the equation has it",
+        ),
     ],
 )
 def test_an_early_factor_is_said(operation: str, function: Callable[..., Any], draw: Callable[[], Calls], sentence: str) -> None:
@@ -69,7 +79,7 @@ def test_an_early_factor_is_said(operation: str, function: Callable[..., Any], d
 
 
 def test_another_change_of_the_factor_is_not_called_early() -> None:
-    assert "first" not in explain(answers("indexer_scores", weights_squared, draw_indexer()))
+    assert "before all else" not in explain(answers("indexer_scores", weights_squared, draw_indexer()))
 
 
 def test_every_early_factor_takes_every_number_type() -> None:

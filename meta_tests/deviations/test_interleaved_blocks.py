@@ -18,12 +18,12 @@ from ..support.budgets import give_budget
 DEQUANTIZE = specification("dequantize").reference
 Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]
 WORDS = "along K, entry i has the scale of block i mod C, where {} makes C blocks that follow one another"
-SHAPES = ((1, 4, 2), (3, 8, 2), (2, 12, 4), (2, 6, 6))  # rows, columns and the size of a block
+SHAPES = ((1, 4, 2), (3, 9, 2), (2, 12, 4), (2, 6, 6))  # rows, columns and the size of a block
 
 
 def expand(scale: Any, columns: int, size: int) -> Any:
     """The scale of each column, where the blocks go round."""
-    return scale[:, np.arange(columns) % (columns // size)]
+    return scale[:, np.arange(columns) % (-(-columns // size))]
 
 
 def goes_round(q: Any, scale: Any, *, block: Any, **options: Any) -> Any:
@@ -41,7 +41,10 @@ def multiplies_so(a: Any, b: Any, scale_b: Any, *, block_b: Any, **options: Any)
 def draw_dequantize() -> Calls:
     rng = np.random.default_rng(3)
     return [
-        ((rng.integers(-100, 100, (m, k)), 2.0 ** rng.integers(-3, 4, (m, k // size))), {"q_dtype": "int8", "block": (1, size)})
+        (
+            (rng.integers(-100, 100, (m, k)), 2.0 ** rng.integers(-3, 4, (m, -(-k // size)))),
+            {"q_dtype": "int8", "block": (1, size)},
+        )
         for m, k, size in SHAPES
     ]
 
@@ -51,7 +54,7 @@ def draw_product() -> Calls:
     for m, k, size in SHAPES:
         arrays = rng.integers(-8, 8, (2, k)).astype(float), rng.integers(-100, 100, (m, k))
         options = {"a_dtype": "float32", "b_dtype": "int8", "block_b": (1, size), "dtype": "float32"}
-        calls.append((arrays, {"scale_b": 2.0 ** rng.integers(-3, 4, (m, k // size)), **options}))
+        calls.append((arrays, {"scale_b": 2.0 ** rng.integers(-3, 4, (m, -(-k // size))), **options}))
     return calls
 
 

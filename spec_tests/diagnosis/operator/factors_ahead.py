@@ -29,10 +29,10 @@ def list_factors_ahead(call: Call) -> Iterator[Alternative]:
     if spec.is_gradient:
         return
     for factor, of, is_whole in _list_pairs(spec, call.named):
-        said = f"{factor} multiplies {of} first, and not what it should multiply"
+        said = f"{factor} multiplies {of} before all else, and not where the equation has it"
         yield Alternative(spec.name, said, partial(_compute, factor=factor, of=of, again=False), COST)
         if not is_whole:
-            said = f"{factor} multiplies {of} first, and what it should multiply as well"
+            said = f"{factor} multiplies {of} before all else, and also where the equation has it"
             yield Alternative(spec.name, said, partial(_compute, factor=factor, of=of, again=True), COST)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -12,8 +13,9 @@ from reference_numpy._marks import float64
 from reference_numpy._narrow import FLOATS, INTEGERS
 
 from ...calls.call import Call
+from ...deviations.quantize import overflow_to_nan
 from ...specification.registry import Specification
-from .alternative import Alternative, Named, call_right
+from .alternative import Alternative, Named, call_equation
 
 COST = 0.5
 ROUNDED = MappingProxyType({"quantize": ("dtype", ("x",)), "kv_cache_append": ("cache_dtype", ("k", "v"))})
@@ -26,13 +28,16 @@ def list_saturated_inputs(call: Call) -> Iterator[Alternative]:
         arrays = ROUNDED[name][1]
         subject = f"{' and '.join(arrays)} {'are' if len(arrays) > 1 else 'is'}"
         said = f"{subject} limited to the range of the format before the scale divides"
-        yield Alternative(name, said, _compute, COST)
+        yield Alternative(name, said, partial(_compute, equation=call.operation.spec.reference), COST)
+        if name == "quantize":
+            more = f"{said}, and quotients beyond the range become NaN or infinite"
+            yield Alternative(name, more, partial(_compute, equation=overflow_to_nan), COST + 0.25)
 
 
-def _compute(spec: Specification, named: Named) -> Any:
+def _compute(spec: Specification, named: Named, equation: Callable[..., Any]) -> Any:
     option, arrays = ROUNDED[spec.name]
     if (dtype := named.get(option)) is None:
-        return call_right(spec, named)
+        return call_equation(equation, spec, named)
     low, high = INTEGERS[dtype] if dtype in INTEGERS else (-FLOATS[dtype][2], FLOATS[dtype][2])
     limited = {name: np.minimum(np.maximum(float64(named[name]), float(low)), float(high)) for name in arrays}
-    return call_right(spec, {**named, **limited})
+    return call_equation(equation, spec, {**named, **limited})
