@@ -25,6 +25,7 @@ from .alternative import Alternative, Where
 from .axes import name_axes, plural
 from .coefficients import list_coefficients
 from .counts import list_counts
+from .early_bias import list_early_biases
 from .experts import list_mixtures
 from .extra_keys import list_extra_keys
 from .extra_rows import list_extra_rows
@@ -65,6 +66,7 @@ CHANGES: tuple[ListChanges, ...] = (
     list_acceptances,
     list_acting_arguments,
     list_counts,
+    list_early_biases,
     list_extra_keys,
     list_extra_rows,
     list_factors_ahead,
