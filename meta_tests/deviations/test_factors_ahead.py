@@ -17,7 +17,7 @@ from spec_tests.specification.registry import specification
 from ..support.answered import answers
 from ..support.budgets import give_budget
 
-INDEXER, LINEAR = (specification(name).reference for name in ("indexer_scores", "linear_attention"))
+INDEXER, LINEAR, LATENT = (specification(name).reference for name in ("indexer_scores", "linear_attention", "latent_attention"))
 SHAPES = ((1, 3, 2, 4), (2, 4, 3, 2), (4, 6, 2, 3), (3, 3, 5, 4))
 Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]
 
@@ -34,6 +34,20 @@ def weights_squared(q: Any, k: Any, weights: Any, *, is_causal: bool = True) -> 
 def scaled_before_the_norm(q: Any, k: Any, v: Any, *, scale: float | None = None, qk_l2norm: bool = False) -> Any:
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     return LINEAR(q * scale, k, v, scale=1.0, qk_l2norm=qk_l2norm)
+
+
+def one_part_scaled(q_nope: Any, q_rope: Any, *arrays: Any, scale: float | None = None) -> Any:
+    """Attention to latents whose scores of rotated parts are added behind the scale."""
+    scale = (q_nope.shape[-1] + q_rope.shape[-1]) ** -0.5 if scale is None else scale
+    return LATENT(q_nope, q_rope / scale, *arrays, scale=scale)
+
+
+def draw_latent() -> Calls:
+    rng = np.random.default_rng(10)
+    return [
+        (tuple(rng.normal(size=s) for s in ((h, n, d), (h, n, 2), (m, 3), (m, 2), (h, d, 3), (h, 2, 3))), given)
+        for (n, m, h, d), given in zip(SHAPES, ({}, {"scale": 0.25}, {}, {"scale": 2.0}), strict=True)
+    ]
 
 
 def draw_indexer() -> Calls:
@@ -72,6 +86,7 @@ def explain(calls: list[Call]) -> str:
             draw_linear,
             "scale multiplies q before all else, and not where the equation has it",
         ),
+        ("latent_attention", one_part_scaled, draw_latent, "scale does not act on q_rope"),
     ],
 )
 def test_an_early_factor_is_said(operation: str, function: Callable[..., Any], draw: Callable[[], Calls], sentence: str) -> None:

@@ -1,7 +1,7 @@
 """An argument that multiplies another one before the operation, where it should multiply something inside of it.
 
 The order matters where a step between the two is not linear: weights that go through the maximum of relu, a scale before a
-normalization, which takes it away again.
+normalization, which takes it away again. Where queries are in parts, the scale may also act on one of them alone.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ def list_factors_ahead(call: Call) -> Iterator[Alternative]:
         if not is_whole:
             said = f"{factor} multiplies {of} before all else, and also where the equation has it"
             yield Alternative(spec.name, said, partial(_compute, factor=factor, of=of, again=True), COST)
+    if SCALE in spec.parameters and len(parts := _list_queries(call.named)) > 1:
+        for part in parts:
+            yield Alternative(spec.name, f"{SCALE} does not act on {part}", partial(_compute_part, part=part, again=False), COST)
+            yield Alternative(spec.name, f"{SCALE} acts on {part} twice", partial(_compute_part, part=part, again=True), COST)
 
 
 def _list_pairs(spec: Specification, named: Named) -> Iterator[tuple[str, str, bool]]:
     """Yield a factor, an array that it can multiply, and whether it has as many dimensions as that."""
     dimensions = _dimensions(spec, named)
-    if SCALE in spec.parameters and _find_scale(named) is not None:
+    if SCALE in spec.parameters and _list_queries(named) == ["q"] and _find_scale(named) is not None:
         yield SCALE, "q", False
     for factor, own in dimensions.items():
         for of, labels in dimensions.items():
@@ -66,11 +70,16 @@ def _is_within(own: tuple[str, ...], labels: tuple[str, ...]) -> bool:
     return len(set(labels)) == len(labels) and tuple(label for label in labels if label in own) == own
 
 
+def _list_queries(named: Named) -> list[str]:
+    """Return the arrays of queries: one, or the parts of which each query is made."""
+    return [name for name in ("q", "q_nope", "q_rope") if len(getattr(named.get(name), "shape", ())) > 1]
+
+
 def _find_scale(named: Named) -> Any:
     if named.get(SCALE) is not None:
         return named[SCALE]
-    q = named.get("q")
-    return 1 / math.sqrt(q.shape[-1]) if q is not None and len(q.shape) and q.shape[-1] else None
+    width = sum(named[name].shape[-1] for name in _list_queries(named))
+    return 1 / math.sqrt(width) if width else None
 
 
 def _compute(spec: Specification, named: Named, *, factor: str, of: str, again: bool) -> Any:
@@ -84,6 +93,11 @@ def _compute(spec: Specification, named: Named, *, factor: str, of: str, again: 
     labels = given_dimensions(spec, ranks, named)
     changed = {**named, of: array * np.reshape(x, _spread(x.shape, tuple(labels[factor]), tuple(labels[of])))}
     return call_right(spec, changed if again else {**changed, factor: 0.0 * x + 1.0})
+
+
+def _compute_part(spec: Specification, named: Named, *, part: str, again: bool) -> Any:
+    scale, x = _find_scale(named), float64(named[part])
+    return call_right(spec, {**named, part: x * scale if again else x / scale})
 
 
 def _spread(shape: tuple[int, ...], own: tuple[str, ...], labels: tuple[str, ...]) -> tuple[int, ...]:
