@@ -81,8 +81,8 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     for number, bug in enumerate(bugs, 1):
         tier = "" if bug.tier == EQUATION else f"{bug.tier}: "
         lines += _wrap(f"{number}. {tier}{bug.operation} ({_describe_extent(bug)}): {bug.what}", "     ")
-    for names in describe_failed_names(verdicts):
-        lines += _wrap(names, "    ")
+    for taken in describe_failed_names(verdicts):
+        lines += _wrap(taken, "    ")
     for text in describe_unrequired(verdicts):
         lines += _wrap(text, "    ")
     for title, names in groups.items():

@@ -24,7 +24,7 @@ def list_early_biases(call: Call) -> Iterator[Alternative]:
     given = tuple(name for name in SCALES if call.named.get(name) is not None)
     for scales in dict.fromkeys((given, *((name,) for name in given))):
         if scales and _find_factor(call.named, scales) is not None:
-            said = f"the bias is added before {' and '.join(scales)} multipl{'y' if len(scales) > 1 else 'ies'}"
+            said = f"the bias is added before {' and '.join(scales)} {'multiply' if len(scales) > 1 else 'multiplies'}"
             yield Alternative(OPERATION, said, partial(_compute, scales=scales), COST, evaluations=2)
 
 
