@@ -49,3 +49,20 @@ def test_an_early_limit_behind_which_quotients_overflow_is_said() -> None:
 
 def test_another_limit_is_not_called_so() -> None:
     assert "range of the format" not in explain(-50.0, 50.0)
+
+
+def test_casts_of_which_one_saturates_are_said() -> None:
+    def quantize(x: Any, scale: Any, *, dtype: str, **options: Any) -> Any:
+        largest = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}[dtype]
+        cast = RIGHT if dtype == "float8_e4m3fn" else overflow_to_nan
+        return cast(np.clip(x, -largest, largest), scale, dtype=dtype, **options).astype(dtype)
+
+    rng, calls = np.random.default_rng(2), list[tuple[tuple[Any, ...], dict[str, Any]]]()
+    for scale, dtype in ((4.0, "float8_e4m3fn"), (0.5, "float8_e5m2"), (8.0, "float8_e5m2"), (0.25, "float8_e4m3fn")):
+        x = rng.normal(size=(3, 5)) * scale * (400.0 if dtype == "float8_e4m3fn" else 50000.0)
+        calls.append(((x, np.full((3, 1), scale)), {"dtype": dtype, "block": (1, None)}))
+    evidence = Evidence.gather(answers("quantize", quantize, calls))
+    budget = give_budget(evidence.wrong[0].operation.backend)
+    found = read_operator(evidence, answer=lambda *_: None, budget=budget, catalogue=False)
+    assert found is not None
+    assert found.what.endswith("quotients beyond the range of every format but float8_e4m3fn become NaN or infinite")

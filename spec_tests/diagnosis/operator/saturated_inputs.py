@@ -11,6 +11,7 @@ import numpy as np
 
 from reference_numpy._marks import float64
 from reference_numpy._narrow import FLOATS, INTEGERS
+from reference_numpy.quantize import quantize
 
 from ...calls.call import Call
 from ...deviations.quantize import overflow_to_nan
@@ -30,8 +31,14 @@ def list_saturated_inputs(call: Call) -> Iterator[Alternative]:
         said = f"{subject} limited to the range of the format before the scale divides"
         yield Alternative(name, said, partial(_compute, equation=call.operation.spec.reference), COST)
         if name == "quantize":
-            more = f"{said}, and quotients beyond the range become NaN or infinite"
-            yield Alternative(name, more, partial(_compute, equation=overflow_to_nan), COST + 0.25)
+            for words, equation in (("", overflow_to_nan), (" of every format but float8_e4m3fn", _overflow_of_casts)):
+                more = f"{said}, and quotients beyond the range{words} become NaN or infinite"
+                yield Alternative(name, more, partial(_compute, equation=equation), COST + 0.25)
+
+
+def _overflow_of_casts(*arrays: Any, dtype: str, **options: Any) -> Any:
+    """Return what the casts of PyTorch 2.13 give, of which that to float8_e4m3fn saturates."""
+    return (quantize if dtype == "float8_e4m3fn" else overflow_to_nan)(*arrays, dtype=dtype, **options)
 
 
 def _compute(spec: Specification, named: Named, equation: Callable[..., Any]) -> Any:
