@@ -157,9 +157,17 @@ class Filters:
         return np.reshape(((fewest < most) | (reached > most)) & ~self.lost, self.shape[:-1])
 
     def read(self, answer: np.ndarray, tiny: float) -> np.ndarray:
-        """Return which tokens an answer keeps: those with a probability above 0, and those whose probability may vanish."""
-        exact = self.keep()
+        """Return which tokens an answer keeps: those with a probability above 0.
+
+        Where these are too few, the first of those whose probability may vanish are kept, too. Of equal tokens an answer may keep
+        others than the first.
+        """
+        exact, seen = self.keep(), answer > 0
         with np.errstate(invalid="ignore"):
             e = np.where(exact, np.exp(self.tempered - np.max(self.tempered, axis=-1, keepdims=True)).reshape(self.shape), 0.0)
             vanishes = e < 2 * tiny * np.sum(e, axis=-1, keepdims=True)
-        return np.asarray((answer > 0) | exact & vanishes)
+        missing = np.sum(rows(exact), axis=-1, keepdims=True) - np.sum(rows(seen), axis=-1, keepdims=True)
+        vanished = np.take_along_axis(rows(exact & vanishes & ~seen), self.order, axis=-1)
+        filled = np.zeros(vanished.shape, dtype=bool)
+        np.put_along_axis(filled, self.order, vanished & (np.cumsum(vanished, axis=-1) <= missing), axis=-1)
+        return np.asarray(seen | np.reshape(filled, self.shape))

@@ -249,7 +249,7 @@ def test_weight_of_the_divergence(policy_loss: Operation, draw: Draw) -> None:
     (x, a, mask), given = draw_arrays(draw, keywords, empty=False)
     weight, estimator = draw.keyword("kl_weight", (1.0, 0.5)), draw.keyword("kl_estimator", ESTIMATORS)
     more = {**weight, **estimator, "reference_log_probs": draw_reference(draw, x, estimator.get("kl_estimator", "k3"))}
-    both, alone = (policy_loss(x, part, mask, **given, **more) for part in (a, 0 * a))
+    both, alone = (policy_loss(x, part, mask, **given | more) for part in (a, 0 * a))
     assert_equal(both, policy_loss(x, a, mask, **given) + alone)
 
 

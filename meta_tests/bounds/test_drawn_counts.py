@@ -130,8 +130,12 @@ def test_a_failure_says_counts_and_expected_counts() -> None:
         assert_sums(np.array([1000, 0]), np.array([0.25, 0.75]), 1000, {})
     half = np.array([0.5, 0.5])
     tokens = np.tile([0, 1], 500)
-    with pytest.raises(Violation, match="1 of 1 counts") as caught:
+    with pytest.raises(
+        Violation, match="in each of 1000 pairs of draws, which are to be independent, both are the same token"
+    ) as caught:
         assert_pairs(tokens, tokens, half, {})
     assert caught.value.facts[0] == ("two equal tokens", "1000 times, 500.0 expected")
+    with pytest.raises(Violation, match="1 of 1 counts"):
+        assert_pairs(tokens, 1 - tokens, half, {})
     with pytest.raises(Violation, match="does not exist"):
         assert_shares(np.array([2]), half, {})

@@ -69,3 +69,28 @@ def test_a_draft_that_has_no_probability_and_is_accepted_bounds_no_number() -> N
 def test_a_deviation_whose_tokens_carry_no_error_is_named() -> None:
     """What is drawn is a plain array among number types that carry an error."""
     assert [found.id for found in diagnose(gather(lambda p, q, u: u < p))] == ["verify_draft/draft-left-out"]
+
+
+def verify_in_a_loop(tokens: Any, q: Any, p: Any, uniforms: Any, final: Any) -> Any:
+    """The residual is that of the last token that was looked at, also where all are accepted."""
+    found, counts = np.full((len(tokens), tokens.shape[1] + 1), -1), np.zeros(len(tokens), dtype=int)
+    for b, row in enumerate(tokens):
+        r = 0
+        while r < len(row) and uniforms[b, r] * q[b, r, row[r]] < p[b, r, row[r]]:
+            r += 1
+        weights = np.maximum(p[b, r] - q[b, min(r, len(row) - 1)], 0.0)
+        sums = np.cumsum(weights)
+        found[b, :r], counts[b] = row[:r], r
+        found[b, r] = np.argmax(sums > final[b] * sums[-1])
+    return found, counts
+
+
+def test_a_draw_that_subtracts_the_last_draft_is_named() -> None:
+    evidence = Evidence.gather(answers("verify_draft", verify_in_a_loop, [draw_call() for _ in range(12)]))
+    assert evidence.wrong
+    found = read_operator(evidence, answer=answer_instead, budget=budget_for(evidence))
+    assert found is not None
+    assert (
+        found.what
+        == "where all are accepted, the one more is drawn from what the target has more than the draft of the last token"
+    )

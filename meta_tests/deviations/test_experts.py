@@ -44,6 +44,15 @@ def first_weight_for_all(weights: np.ndarray, experts: np.ndarray, outputs: np.n
     return np.sum(weights[:, :1, None] * of_each(experts, outputs), axis=1)
 
 
+def largest_weight_for_all(weights: np.ndarray, experts: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    return np.sum(weights.max(axis=1)[:, None, None] * of_each(experts, outputs), axis=1)
+
+
+def least_expert_left_out(weights: np.ndarray, experts: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    counts = (weights > weights.min(axis=1, keepdims=True)) | (weights.shape[1] == 1)
+    return np.sum((weights * counts)[..., None] * of_each(experts, outputs), axis=1)
+
+
 def flattened_otherwise(weights: np.ndarray, experts: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     return np.sum(weights.T.reshape(weights.shape)[..., None] * of_each(experts, outputs), axis=1)
 
@@ -97,6 +106,8 @@ def explain(wrong: Wrong) -> str:
     ("wrong", "sentence"),
     [
         (first_weight_for_all, "the weight of the first of a token's experts is taken for all"),
+        (largest_weight_for_all, "the largest of a token's weights is taken for all of its experts"),
+        (least_expert_left_out, "of a token's experts, that with the smallest weight is left out"),
         (flattened_otherwise, "the weights (tokens, k) are read as if they were stored as (k, tokens)"),
         (last_expert_never_runs, "the last expert is left out"),
         (equal_shares, "an expert takes ⌈k · tokens / experts⌉ tokens, and leaves out those after them"),

@@ -80,6 +80,28 @@ def test_a_handover_is_said(step: Callable[..., np.ndarray], sentence: str) -> N
     assert (found.what if found else "") == sentence
 
 
+def reads_early(q: Any, k: Any, v: Any, g: Any, state: Any = None, *, scale: float | None = None) -> Any:
+    """Linear attention in chunks, whose tokens read the state from before the chunk without their own decay."""
+    right, outs = specification("linear_attention").reference, []
+    for first in range(0, max(v.shape[-2], 1), SIZE):
+        own = [x[..., first : first + SIZE, :] for x in (q, k, v, g)]
+        out, after = right(*own, state=state, scale=scale)
+        if state is not None:
+            alone = right(*own, scale=scale)[0]
+            out = alone + (out - alone) * np.exp(-own[3])
+        outs.append(out)
+        state = after
+    return np.concatenate(outs, axis=-2), state
+
+
+def test_a_state_that_is_read_early_is_said() -> None:
+    evidence = Evidence.gather(draw_calls(reads_early))
+    assert evidence.wrong
+    found = read_operator(evidence, answer=lambda *_: None, budget=give_budget(evidence.wrong[0].operation.backend))
+    said = f"in chunks of {SIZE} tokens, a token reads the state from before the chunk without its own decay"
+    assert (found.what if found else "") == said
+
+
 def test_every_handover_changes_some_call_and_takes_every_number_type() -> None:
     calls = draw_calls(attend(kept))
     changed = {

@@ -6,13 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.near_misses import find_other_convention
 from spec_tests.implementation.backend import Backend, build_backend
-from spec_tests.specification.registry import operations
+from spec_tests.specification.registry import operations, specification
 
 from ..backends.correct.orthogonalizations import InBfloat16, RowsAlways
+from ..support.answered import answers
 from ..support.in_process import caught_by
 from ..support.pytest_process import suite, write
 
@@ -129,3 +133,19 @@ def test_torch_states_what_it_does() -> None:
     assert torch.optim.Muon
     under_test = build_backend(__import__("backends.torch_fused", fromlist=["muon_step"]), set(operations()))
     assert under_test.convention("muon_compute", "muon_step") == "bfloat16"
+
+
+def test_one_norm_for_all_matrices_is_not_called_another_arithmetic() -> None:
+    """The bound of five steps in bfloat16 is infinite, so that it admits whatever is wrong."""
+
+    def newton_schulz(x: Any, **options: Any) -> Any:
+        return np.sqrt(1 / np.prod(x.shape[:-2])) * orthogonalize(x, **options)
+
+    orthogonalize = specification("newton_schulz").reference
+    rng = np.random.default_rng(0)
+    calls = answers("newton_schulz", newton_schulz, [((rng.normal(size=(b, 2, 2)),), {}) for b in (2, 3, 5)])
+    for call in calls:
+        call.settle(ARGUMENT)
+    evidence = Evidence.gather(calls)
+    assert evidence.wrong
+    assert find_other_convention(evidence) is None

@@ -218,3 +218,11 @@ def test_choices_are_replayed_as_they_were_and_not_beyond() -> None:
 def test_near_points_their_neighbours_are_drawn() -> None:
     found = {draw.near(8, 100, low=0, high=100) for draw in draws("relu", count=200)}
     assert found == {7, 8, 9, 99, 100}
+
+
+def test_a_query_without_a_key_is_asked_for_beside_keys_of_others() -> None:
+    """A sum over no key at all is 0 in code that answers NaN where a mask hides the keys: the convention is not about that."""
+    question = specification("variable_length_attention").declaration.open_questions["fully_masked_rows"]
+    calls = [question(draw)[0] for draw in draws("variable_length_attention")]
+    assert all(len(k) for _, k, *_ in calls)
+    assert any(np.any((np.diff(ends_k) == 0) & (np.diff(ends_q) > 0)) for *_, ends_q, ends_k in calls)

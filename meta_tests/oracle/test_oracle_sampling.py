@@ -185,3 +185,19 @@ def test_which_sets_roundings_reach(logits: Any, given: Any, ties: str, right: l
     assert sorted(found) == sorted(right)
     assert "".join(str(int(x)) for x in filters.keep()[0]) in right
     assert bool(filters.are_open(2.0**-24)[0]) == (len(right) > 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ([1.0, 0.0, 0.0, 2e-43], "1001"),  # the last of three equal tokens, and not the first one as well
+        ([1.0, 2e-43, 0.0, 0.0], "1100"),
+        ([1.0, 0.0, 0.0, 0.0], "1100"),  # flushed to 0
+        ([1.0, 1e-43, 0.0, 1e-43], "1101"),  # one too many
+    ],
+)
+def test_which_tokens_an_answer_keeps_where_probabilities_vanish(answer: list[float], kept: str) -> None:
+    filters = Filters(np.array([[-1.0, -128.0, -128.0, -128.0]]), 1.3, 2, None, None, Rules(top_k_ties="some"))
+    found = filters.read(np.array([answer]), 2.0**-126)
+    assert "".join(str(int(x)) for x in found[0]) == kept
+    assert filters.admit(found, 2.0**-24)[0] == (kept.count("1") == 2)

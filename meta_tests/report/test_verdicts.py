@@ -216,6 +216,15 @@ def test_a_verdict_with_known_failures_alone_does_not_say_that_nothing_is_wrong(
     assert first == "mine: nothing fails but what a file lists"
 
 
+def test_a_failed_operation_that_another_name_is_taken_for_is_said_to_be_so() -> None:
+    """Such a function may be a part of another operation, with a contract of its own."""
+    lines = format_closing(
+        [verdict(), failed("rope.reference", names="apply_rope for rope"), verdict("silu.zero", names="swish for silu")]
+    )
+    assert "  taken by its name: apply_rope for rope; rename it if it is something else" in lines
+    assert not any("swish" in line for line in lines)
+
+
 def test_a_run_with_a_report_is_not_told_to_keep_one() -> None:
     with using_effort("default"):
         assert format_closing([verdict()])[-1] == "next: keep the verdict with --report=DIR, and try more with --effort=thorough"

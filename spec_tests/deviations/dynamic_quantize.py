@@ -69,14 +69,18 @@ def floor_for_every_rule(*arrays: Any, **options: Any) -> Any:
 def logarithm_in_float32(*arrays: Any, **options: Any) -> Any:
     """the exponent of a scale in float8_e8m0fnu comes from a logarithm in float32.
 
-    Shows: rceil, sizes within some roundings of qmax times a power of two. Hides: other sizes.
+    Shows: rceil, sizes within some roundings of qmax times a power of two; floor, sizes just below a power of two. Hides: even,
+    and other sizes.
     """
 
     def by_logarithm(size: Any, dtype: str, rule: str) -> Any:
-        if rule != "rceil":
+        if rule == "even":
             return power_of_two(size, dtype, rule)
         with np.errstate(all="ignore"):
-            s = np.ceil(np.log2((size / divisor(dtype)).astype(np.float32)))
+            if rule == "floor":
+                s = np.floor(np.log2(np.asarray(size, dtype=np.float32))) - np.floor(np.log2(divisor(dtype)))
+            else:
+                s = np.ceil(np.log2((size / divisor(dtype)).astype(np.float32)))
         return np.ldexp(1.0, np.clip(np.where(size == 0, -127, np.nan_to_num(s)), -127, 127).astype(int))
 
     return with_parts(arrays, options, power_of_two=by_logarithm)

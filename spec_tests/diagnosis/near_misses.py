@@ -96,7 +96,19 @@ def _follows(operation: str, convention: str, value: str, call: Call) -> bool | 
         return None
     judged = Call(call.operation, call.arguments, call.keywords, observed=call.judged_by_answer, formats=call.formats)
     judged.settle({**call.conventions, convention: value})
-    return is_wrong(call) and _accept(call, iter([judged.expectation(call.operation.precision)])) is not None
+    expected = _accept(call, iter([judged.expectation(call.operation.precision)])) if is_wrong(call) else None
+    return expected is not None and _says_something(expected, call)
+
+
+def _says_something(expected: Expectation, call: Call) -> bool:
+    """Whether what is expected of a wrong answer excludes 0 or the right value, in some wrong element.
+
+    A bound that admits both, as the infinite one of many steps in few bits does, admits the answers of many bugs.
+    """
+    at, answer = wrong_in(call), answer_of(call)
+    with np.errstate(all="ignore"):
+        excludes = (np.abs(expected.value) > expected.error) | (np.abs(expected.value - call.value) > expected.error)
+    return bool(np.any(at & (excludes & expected.claimed | np.isnan(expected.value) & np.isnan(answer))))
 
 
 def find_fixed_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: False) -> Explanation | None:

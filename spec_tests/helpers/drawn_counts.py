@@ -77,14 +77,19 @@ def assert_shares(tokens: np.ndarray, p: np.ndarray, facts: dict[str, Any]) -> N
         raise WrongShares(violation.what, violation.facts) from None
 
 
-def assert_counts(counts: np.ndarray, p: np.ndarray, n: int, names: Any, rounding: float, facts: dict[str, Any]) -> None:
-    """Each cell was drawn about n p times. `names` is a function of the index of a cell that says what it counts."""
+def assert_counts(
+    counts: np.ndarray, p: np.ndarray, n: int, names: Any, rounding: float, facts: dict[str, Any], instead: str = ""
+) -> None:
+    """Each cell was drawn about n p times. `names` is a function of the index of a cell that says what it counts.
+
+    `instead` says what is wrong, where that is plainer than how many counts are.
+    """
     excess, limit = chernoff(counts, n, p, rounding), chernoff_limit(counts.size)
     if not np.any(excess > limit):
         return
     worst = [np.unravel_index(i, counts.shape) for i in np.argsort(-excess, axis=None)[:SHOWN_CELLS]]
     lines = [(f"{names(*map(int, at))}", f"{int(counts[at])} times, {n * p[at]:.1f} expected") for at in worst]
-    what = f"{int(np.sum(excess > limit))} of {counts.size} counts are too far from what is expected of {n} draws"
+    what = instead or f"{int(np.sum(excess > limit))} of {counts.size} counts are too far from what is expected of {n} draws"
     largest = f"{np.max(excess):.3g}, more than ln({2 * counts.size}/{ALARM:g}) = {limit:.3g}"
     raise Violation(what, [*lines, ("n KL", largest), *((label, str(fact)) for label, fact in facts.items())])
 
@@ -111,6 +116,7 @@ def assert_pairs(first: np.ndarray, second: np.ndarray, p: np.ndarray, facts: di
         assert_shares(tokens, p, facts)
     rounding = rounding_of_pairs(vocab)
     equal = np.array([np.sum(first == second)])
-    assert_counts(equal, np.array([np.sum(p**2)]), n, lambda _: "two equal tokens", rounding, facts)
+    instead = f"in each of {n} pairs of draws, which are to be independent, both are the same token" if equal[0] == n else ""
+    assert_counts(equal, np.array([np.sum(p**2)]), n, lambda _: "two equal tokens", rounding, facts, instead)
     pairs = count_tokens(first.astype(int) * vocab + second.astype(int), vocab**2).reshape(vocab, vocab)
     assert_counts(pairs, np.outer(p, p), n, lambda i, j: f"token {i} beside token {j}", rounding, facts)

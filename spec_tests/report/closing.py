@@ -13,7 +13,14 @@ from .bugs import Bug, group_bugs, list_errors, list_failures
 from .conventions import describe_differences
 from .cut import Cut
 from .verdict import ToldCause, Verdict
-from .verdicts import describe_beyond, describe_missed_levels, describe_shapes, describe_unrequired, find_refusing
+from .verdicts import (
+    describe_beyond,
+    describe_failed_names,
+    describe_missed_levels,
+    describe_shapes,
+    describe_unrequired,
+    find_refusing,
+)
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
@@ -74,6 +81,8 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     for number, bug in enumerate(bugs, 1):
         tier = "" if bug.tier == EQUATION else f"{bug.tier}: "
         lines += _wrap(f"{number}. {tier}{bug.operation} ({_describe_extent(bug)}): {bug.what}", "     ")
+    for taken in describe_failed_names(verdicts):
+        lines += _wrap(taken, "    ")
     for text in describe_unrequired(verdicts):
         lines += _wrap(text, "    ")
     for title, names in groups.items():

@@ -158,6 +158,13 @@ def describe_names(verdicts: Sequence[Verdict]) -> list[str]:
     return sorted({f"{v.operation.removesuffix('_vjp')}: {v.names}" for v in verdicts if v.names and v.examples})
 
 
+def describe_failed_names(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return one line for each operation that fails and that a function with another name is taken for."""
+    failed = {v.operation.removesuffix("_vjp"): v.names.split(",")[0] for v in verdicts if v.status == "failed" and v.names}
+    taken = {name: names for name, names in failed.items() if names.endswith(f" for {name}")}
+    return [f"taken by its name: {taken[name]}; rename it if it is something else" for name in sorted(taken)]
+
+
 def describe_beyond(verdicts: Sequence[Verdict]) -> list[str]:
     """Return what the backend's file has that the suite has no operation for, in one line."""
     return sorted({v.beyond for v in verdicts if v.beyond})

@@ -97,6 +97,20 @@ class SmallestFirst:
         return y
 
 
+class LastOfEqualTokens:
+    """As many tokens as top_k says, and of equal ones the last, also where their probabilities are subnormal."""
+
+    framework = "numpy"
+    dtypes = ("float64", "float32")
+
+    def sampling_probabilities(self, logits, *, temperature=1.0, top_k=None):
+        z = logits / logits.dtype.type(temperature)
+        order = np.argsort(z, axis=-1, kind="stable")
+        if top_k is not None and top_k < z.shape[-1]:
+            np.put_along_axis(z, order[..., :-top_k], -np.inf, axis=-1)
+        return _softmax(z)
+
+
 class RowsThatRefuseNaN:
     """One row after the other, as a list of tokens that gets shorter, and that is empty if the row holds NaN."""
 

@@ -78,3 +78,26 @@ class Compared:
 
     def parameter_count(self, d_model, d_ff, num_layers):
         return torch.tensor(num_layers * (4 * d_model**2 + 3 * d_model * d_ff + 2 * d_model) + d_model)
+
+
+class MembersByMask:
+    """Sequences one behind the other as one attention with a mask. Softmax of no seen key is NaN, and a sum over no key is 0."""
+
+    framework = "numpy"
+    dtypes = ("float64", "float32")
+
+    def variable_length_attention(self, q, k, v, cu_seqlens_q, cu_seqlens_k, *, is_causal=False, scale=None):
+        of_q, of_k = (
+            np.searchsorted(ends, np.arange(len(x)), side="right") for ends, x in ((cu_seqlens_q, q), (cu_seqlens_k, k))
+        )
+        seen = of_q[:, None] == of_k
+        if is_causal:
+            left = np.append(cu_seqlens_q, len(q))[of_q] - np.arange(len(q))
+            seen &= left[:, None] <= np.append(cu_seqlens_k, len(k))[of_k] - np.arange(len(k))
+        k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+        scale = q.dtype.type(q.shape[-1] ** -0.5 if scale is None else scale)
+        s = np.where(seen, np.einsum("nhd,mhd->hnm", q, k) * scale, -np.inf)
+        with np.errstate(invalid="ignore"):
+            e = np.exp(s - np.max(s, axis=-1, keepdims=True, initial=-np.inf))
+            p = e / np.sum(e, axis=-1, keepdims=True)
+        return np.einsum("hnm,mhd->nhd", p, v)

@@ -1,4 +1,4 @@
-"""Other tests of drafted tokens: with a factor, or with a threshold of the target's probability.
+"""Other tests of drafted tokens, with a factor or with a threshold of the target's probability, and another draw after the last.
 
 An answer tells of each drafted token, up to the first that is rejected, whether it was accepted. So it tells between which
 numbers a factor or a threshold lies. The decimal numbers of few digits between them are tried.
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._acceptance import undecided
+from reference_numpy._acceptance import inverse, number, undecided
 
 from ...calls.call import Call
-from ...deviations._drafts import drafted, verify_by
+from ...deviations._drafts import drafted, residual_of, verify_by
 from ...specification.registry import Specification
 from ..evidence import answer_of
 from ..result_parts import split_parts
@@ -36,6 +36,8 @@ def list_acceptances(call: Call) -> Iterator[Alternative]:
     """Yield tests with a number that the answer of a call to verify_draft allows."""
     if call.operation.name != "verify_draft":
         return
+    said = "where all are accepted, the one more is drawn from what the target has more than the draft of the last token"
+    yield Alternative(call.operation.name, said, _draw_less_the_last_draft, 0.5)
     p, q, u, held = _read_decisions(call)
     with np.errstate(all="ignore"):
         quotients = np.where(p > 0, u * q / p, np.inf)
@@ -53,7 +55,27 @@ def list_acceptances(call: Call) -> Iterator[Alternative]:
 def _verify(spec: Specification, named: Named, accepts: Accepts, value: float) -> Any:
     arrays = tuple(named.get(name) for name in spec.positional)
     results = verify_by(arrays, accepts=lambda p, q, u: accepts(p, q, u, value))
+    return _as_decided(results, named)
+
+
+def _as_decided(results: Any, named: Named) -> Any:
     return tuple(undecided(x, np.full(x.shape, np.inf), named["target_probabilities"]) for x in results)
+
+
+def _draw_less_the_last_draft(spec: Specification, named: Named) -> Any:
+    """Return the results if the last draft is subtracted also where all its tokens are accepted."""
+    arrays = tuple(named.get(name) for name in spec.positional)
+    tokens, accepted = verify_by(arrays)
+    one_hot, q, p = drafted(*arrays[:3])
+    n = one_hot.shape[1]
+    if not n:
+        return _as_decided((tokens, accepted), named)
+    weights = residual_of(p[:, n], q[:, n - 1])
+    total = np.sum(weights, axis=-1)
+    weights, total = np.where((total > 0)[:, None], weights, p[:, n]), np.where(total > 0, total, 1.0)
+    drawn = inverse(weights, number(arrays[4]) * total)[0]
+    is_last = (np.arange(n + 1) == n) & (accepted == n)[:, None]
+    return _as_decided((np.where(is_last, drawn[:, None], tokens), accepted), named)
 
 
 def _read_decisions(call: Call) -> tuple[np.ndarray, ...]:

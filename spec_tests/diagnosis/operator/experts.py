@@ -103,6 +103,8 @@ def _list_weights() -> Iterator[tuple[str, Change, float]]:
 
     yield "the weight of the first of a token's experts is taken for all", take(lambda m: np.s_[:, [0] * m.k]), 0.25
     yield "the weight of the last of a token's experts is taken for all", take(lambda m: np.s_[:, [m.k - 1] * m.k]), 0.25
+    for words, place in (("largest", 0), ("smallest", -1)):
+        yield f"the {words} of a token's weights is taken for all of its experts", partial(_take_by_score, place=place), 0.25
     yield "a token's experts have its weights in reverse order", take(lambda m: np.s_[:, ::-1]), 0.25
     for way, sign in (("largest", -1), ("smallest", 1)):
         words = f"a token's weights are in order, the {way} first, and its experts are not"
@@ -144,6 +146,11 @@ def _list_lost() -> Iterator[tuple[str, Change, float]]:
     yield "the first of a token's experts is left out", keep(lambda m: np.arange(m.k) >= min(m.k - 1, 1)), 0.25
     yield "only the first of a token's experts counts", keep(lambda m: np.arange(m.k) < 1), 0.25
     yield "only the first two of a token's experts count", keep(lambda m: np.arange(m.k) < 2), 0.5
+    for words, rule in (
+        ("of a token's experts, only that with the largest weight counts", lambda place, k: place < 1),
+        ("of a token's experts, that with the smallest weight is left out", lambda place, k: place < max(k - 1, 1)),
+    ):
+        yield words, partial(_keep_by_score, rule=rule), 0.5
     yield "the last expert is left out", keep(lambda m: m.experts < m.count - 1), 0.25
     yield "the first expert is left out", keep(lambda m: m.experts > 0), 0.25
     yield "the last token is left out", keep(lambda m: np.arange(m.tokens)[:, None] < m.tokens - 1), 0.5
@@ -181,6 +188,16 @@ def _order_by_score(mixture: Mixture) -> Mixture:
     each = np.arange(mixture.tokens)[:, None]
     found = replace(mixture, weights=mixture.weights[each, order], experts=mixture.experts[each, order])
     return replace(found, sources=mixture.sources[each, order], kept=mixture.kept[each, order])
+
+
+def _take_by_score(mixture: Mixture, *, place: int) -> Mixture:
+    mixture = _order_by_score(mixture)
+    return replace(mixture, weights=mixture.weights[:, [place] * mixture.k]) if mixture.k else mixture
+
+
+def _keep_by_score(mixture: Mixture, *, rule: Callable[[Any, int], Any]) -> Mixture:
+    mixture = _order_by_score(mixture)
+    return replace(mixture, kept=np.broadcast_to(rule(np.arange(mixture.k), mixture.k), mixture.experts.shape))
 
 
 def _leave_weights_unsorted(mixture: Mixture) -> Mixture:

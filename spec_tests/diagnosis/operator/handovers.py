@@ -15,12 +15,13 @@ import numpy as np
 
 from ...calls.call import Call
 from ...specification.registry import Specification
-from .alternative import Alternative, Named, call_right
+from .alternative import Alternative, Named, call_right, take
 from .binding import bound
 from .tokens import CHUNKS, STATE, axis_of_out, each_sequence, longest_sequence, some_tokens, token_axes
 
 WRITTEN = MappingProxyType({"linear_attention": "v", "mamba2_scan": "x"})  # the argument that is written to the state
 DECAY = MappingProxyType({"linear_attention": "g", "mamba2_scan": "a"})  # of which 0 is no decay
+READS = MappingProxyType({"linear_attention": ("q",), "mamba2_scan": ("c", "z")})  # the arguments with which a token reads
 
 Handover = Callable[[Specification, Named, Any], tuple[Any, Any]]  # the results of one chunk that begins with a state
 
@@ -36,6 +37,7 @@ def list_handovers(call: Call) -> Iterator[Alternative]:
             (f"in {chunks}, what a token writes enters the next state without its decay to the end of the chunk", _written_whole),
             (f"in {chunks}, the state from before a chunk enters the next one without the decay over the chunk", _kept_whole),
             (f"in {chunks}, the state from before a chunk is read without its decay", _read_whole),
+            (f"in {chunks}, a token reads the state from before the chunk without its own decay", _read_early),
             (f"the state decays by the first token of each of the {chunks} twice", _decayed_twice),
         ):
             yield Alternative(name, words, each_sequence(bound(_in_chunks, chunk), size), 1.0, evaluations=3)
@@ -79,6 +81,20 @@ def _read_whole(spec: Specification, named: Named, first: int) -> tuple[Any, Any
         return out, new
     before = call_right(spec, _without_decay(spec, _without_writing(spec, named)))[0]
     return before + call_right(spec, {**named, STATE: None})[0], new
+
+
+def _read_early(spec: Specification, named: Named, first: int) -> tuple[Any, Any]:
+    out, new = call_right(spec, named)
+    n = longest_sequence(spec, named)
+    if named[STATE] is None or not n:
+        return out, new
+    before = _without_writing(spec, named)
+    at_first = call_right(spec, _without_decay(spec, some_tokens(spec, before, 0, 1)))[0]
+    axes, following = token_axes(spec, named), np.minimum(np.arange(n) + 1, n - 1)
+    by_next = {name: take(named[name], following, axes[name]) for name in READS[spec.name] if name in axes}
+    at_others = take(call_right(spec, {**before, **by_next})[0], np.arange(n - 1), axis_of_out(spec))
+    read = np.concatenate([at_first, at_others], axis=axis_of_out(spec))
+    return read + call_right(spec, {**named, STATE: None})[0], new
 
 
 def _decayed_twice(spec: Specification, named: Named, first: int) -> tuple[Any, Any]:

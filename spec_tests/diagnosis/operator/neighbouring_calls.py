@@ -24,6 +24,13 @@ MAX_AXES = 4
 LIMITS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0)  # of numbers
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01)  # from the ends of shares
 
+ONE_FOR_ALL: tuple[tuple[str, Callable[[Any], Any]], ...] = (  # as where rows of different lengths share one
+    ("largest", np.max),
+    ("smallest", np.min),
+    ("first", lambda a: a[0]),
+    ("last", lambda a: a[-1]),
+)
+
 
 def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
     """Yield the right answers to neighbouring calls, as alternatives to the right answer to a call."""
@@ -214,6 +221,10 @@ def _list_arrays(spec: Specification, call: Call) -> Iterator[tuple[str, str, Ch
             yield name, f"{name} is taken as 0, 1, 2, …", _counting, 0.75
             yield name, f"{name} is taken as 0", lambda a, named: 0 * a, 0.75
             yield name, f"{name} is negated", lambda a, named: -a, 0.75
+            if x.ndim == 1 and len(set(x.tolist())) > 1:
+                for which, choose in ONE_FOR_ALL:
+                    words = f"the {which} entry of {name} is taken for each of them"
+                    yield name, words, bound(_one_for_all, choose), 0.5
             yield from _list_turns(spec, name, x)
             continue
         if name != "cotangent":
@@ -224,6 +235,10 @@ def _list_arrays(spec: Specification, call: Call) -> Iterator[tuple[str, str, Ch
         if name not in spec.declaration.linear and not spec.is_gradient:  # entries of others are read one by one
             yield from _list_dropped(spec, name, x)
         yield from _list_turns(spec, name, x)
+
+
+def _one_for_all(a: Any, named: Named, choose: Callable[[Any], Any]) -> Any:
+    return np.full_like(a, choose(a)) if a is not None and a.size else a
 
 
 def _list_dropped(spec: Specification, name: str, x: np.ndarray) -> Iterator[tuple[str, str, Change, float]]:

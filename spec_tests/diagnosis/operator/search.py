@@ -25,11 +25,15 @@ from .alternative import Alternative, Where
 from .axes import name_axes, plural
 from .coefficients import list_coefficients
 from .counts import list_counts
+from .early_bias import list_early_biases
 from .experts import list_mixtures
 from .extra_keys import list_extra_keys
+from .extra_rows import list_extra_rows
+from .factors_ahead import list_factors_ahead
 from .handovers import list_handovers
 from .hidden_keys import list_hidden_keys
 from .indices import list_sets
+from .interleaved_blocks import list_interleaved_blocks
 from .joint_parts import join_parts
 from .known import list_known
 from .neighbouring_calls import list_neighbouring_calls
@@ -38,10 +42,13 @@ from .one_for_two import list_one_for_two
 from .other_axis import list_other_axis
 from .other_results import list_other_results
 from .packed import list_packed
+from .padded_windows import list_padded_windows
 from .reading import AnswerInstead, Matrix, count_questions, read_matrices
+from .saturated_inputs import list_saturated_inputs
 from .splits import list_splits
 from .supported import list_supported
 from .tokens import list_chunks
+from .unscaled_pages import list_unscaled_pages
 from .whole_blocks import list_whole_blocks
 
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
@@ -59,9 +66,13 @@ CHANGES: tuple[ListChanges, ...] = (
     list_acceptances,
     list_acting_arguments,
     list_counts,
+    list_early_biases,
     list_extra_keys,
+    list_extra_rows,
+    list_factors_ahead,
     list_handovers,
     list_hidden_keys,
+    list_interleaved_blocks,
     list_mixtures,
     list_neighbouring_calls,
     list_nested,
@@ -69,7 +80,10 @@ CHANGES: tuple[ListChanges, ...] = (
     list_other_axis,
     list_other_results,
     list_packed,
+    list_padded_windows,
+    list_saturated_inputs,
     list_chunks,
+    list_unscaled_pages,
     list_whole_blocks,
 )
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
