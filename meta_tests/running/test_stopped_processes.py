@@ -145,6 +145,15 @@ def test_a_deadline_passes_as_fast_as_the_process_that_waits(monkeypatch: pytest
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system stops no process")
 @pytest.mark.rotating
+def test_a_step_may_end_while_another_thread_asks_for_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = StepUnderWay()
+    monkeypatch.setattr(step, "beat", lambda: setattr(step, "_since", None))
+    step._beat = (0.0, 0.0, 0.0)
+    with step.timed(3.0):
+        assert step.time_left() == 0.0
+        assert not step.is_stuck(1.0)
+
+
 @pytest.mark.parametrize("isolation", [(), ("--isolate",)], ids=["in one process", "isolated"])
 def test_a_run_that_is_stopped_in_a_call_blames_nobody(tmp_path: Path, isolation: tuple[str, ...]) -> None:
     write(tmp_path, mine=NUMPY + SLOW)

@@ -44,10 +44,10 @@ class StepUnderWay:
     def beat(self) -> None:
         """Count a gap since the last beat in which the process was stopped."""
         before, now = self._beat, (time.monotonic(), time.process_time(), self._clock.seconds())
-        self._beat = now
-        if before is None or self._since is None:
+        self._beat, since = now, self._since  # the step may end at any moment, in another thread
+        if before is None or since is None:
             return
-        gap, used, counted = now[0] - max(before[0], self._since), now[1] - before[1], now[2] - before[2]
+        gap, used, counted = now[0] - max(before[0], since), now[1] - before[1], now[2] - before[2]
         stopped = gap - BEAT_SECONDS - max(used, counted)
         if gap > LONGEST_BEAT_SECONDS and stopped > 0:
             self._stopped += stopped
@@ -55,11 +55,10 @@ class StepUnderWay:
 
     def time_left(self) -> float:
         """Return the seconds that the step still has, without those in which the process was stopped."""
-        if self._since is None:
-            return 0.0
         if self._beat is not None:
             self.beat()
-        return self._since + self.seconds + self._stopped - time.monotonic()
+        since = self._since
+        return 0.0 if since is None else since + self.seconds + self._stopped - time.monotonic()
 
     def is_stuck(self, grace: float) -> bool:
         """Whether the step has taken twice its time, and at least so many seconds more than its time."""

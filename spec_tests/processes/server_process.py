@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from .command import ServerCommand
 from .deadline import Deadline
 from .forks import ForkServer
 from .message import LENGTH, Answer, MalformedMessage, ProcessArray, pack, read_answer, read_header, read_length
-from .stray_output import LOOKED_AT_BYTES, describe_beginning, find_stray, is_beginning, show
+from .stray_output import LOOKED_AT_BYTES, describe_beginning, find_stray, is_beginning, is_told, show
 from .supervisor import ProcessEnded, Supervisor, start
 from .survivors import MARKS, PROC, find_started
 
@@ -39,6 +40,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 IDLE_SECONDS = 30.0  # in which a process that imports a backend may do nothing at all
 LOOK_SECONDS = 2.0  # between two looks at whether it does
+SILENCE_SECONDS = 1.0  # after bytes that are no answer, until which the answer is expected behind them
 
 
 class ServerProcess(Supervisor):
@@ -81,7 +83,7 @@ class ServerProcess(Supervisor):
             beginning = bytes(self.receive(LENGTH.size + 1, deadline))
             self.awaits_beginning = False
             if not is_beginning(beginning):
-                raise MalformedMessage(describe_beginning(beginning + self._read_available(LOOKED_AT_BYTES)))
+                raise MalformedMessage(describe_beginning(self._read_on(beginning)))
             size = read_length(beginning[: LENGTH.size])
             header = read_header(beginning[LENGTH.size :] + self.receive(max(size - 1, 0), deadline))
             answer = read_answer(header, self.receive(header.data_bytes, deadline))
@@ -110,6 +112,16 @@ class ServerProcess(Supervisor):
             if extra := os.read(self.reads, LOOKED_AT_BYTES):
                 raise MalformedMessage(f"it wrote {show(extra)} after its last answer")
             raise ProcessEnded
+
+    def _read_on(self, received: bytes) -> bytes:
+        """Return these bytes and what follows, as far as it says what they are, or until nothing comes for a second."""
+        while (
+            len(received) < LOOKED_AT_BYTES and not is_told(received) and select.select([self.reads], [], [], SILENCE_SECONDS)[0]
+        ):
+            if not (more := self._read_available(LOOKED_AT_BYTES)):
+                break  # the process has ended
+            received += more
+        return received
 
     def _read_available(self, size: int) -> bytes:
         """Return what has come and was not read, up to this many bytes."""

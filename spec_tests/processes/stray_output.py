@@ -20,17 +20,31 @@ def is_beginning(received: bytes) -> bool:
     return bool(size <= MAX_HEADER_BYTES and received[LENGTH.size :].startswith(b"{"))
 
 
+def is_told(received: bytes) -> bool:
+    """Whether more bytes would change nothing of what is said of these, which do not begin as a message does.
+
+    >>> is_told(b"loading "), is_told(b"loading " + bytes([2, 0, 0, 0, 0, 0, 0, 0]) + b"{}")
+    (False, True)
+    """
+    return _is_in_other_order(received) or BEGINNING.search(received) is not None
+
+
 def describe_beginning(received: bytes) -> str:
     """Return a clause that says what these bytes are, which do not begin as a message does."""
-    (size,), other_order = LENGTH.unpack(received[: LENGTH.size]), int.from_bytes(received[: LENGTH.size], "big")
-    begins = "a message begins with the length of its header"
-    if SMALLEST_HEADER_BYTES <= other_order <= MAX_HEADER_BYTES and received[LENGTH.size :].startswith(b"{"):
-        return f"the length of its header is {other_order} in big-endian order; lengths and elements are little-endian"
+    (size,), begins = LENGTH.unpack(received[: LENGTH.size]), "a message begins with the length of its header"
+    if _is_in_other_order(received):
+        other = int.from_bytes(received[: LENGTH.size], "big")
+        return f"the length of its header is {other} in big-endian order; lengths and elements are little-endian"
     if stray := find_stray(received):
         return f"it begins with {show(stray)}, which is {'text' if TEXT.fullmatch(stray) else 'no part of a message'}; {begins}"
     if size > MAX_HEADER_BYTES:
         return f"its header has {size} bytes; {begins}, at most {MAX_HEADER_BYTES}"
     return f"its header begins with {show(received[LENGTH.size :])}, not with {{"
+
+
+def _is_in_other_order(received: bytes) -> bool:
+    size = int.from_bytes(received[: LENGTH.size], "big")
+    return SMALLEST_HEADER_BYTES <= size <= MAX_HEADER_BYTES and received[LENGTH.size :].startswith(b"{")
 
 
 def find_stray(received: bytes) -> bytes:
