@@ -67,7 +67,8 @@ class ExpectationCache:
         self.derive = Call.expect
 
     def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
-        if equation is not None or call.operation.spec.declaration.chooses:  # another equation, or one backend's choices
+        declaration = call.operation.spec.declaration
+        if equation is not None or declaration.chooses or declaration.judged_at:  # another equation, or what one backend answered
             return self.derive(call, precision, equation)
         stated = (*call.conventions.items(), *((name, found.name) for name, found in call.formats.items()))
         key = (call.operation.name, call.operation.dtype, precision, stated, *map(_fingerprint, leaves(call.named)))

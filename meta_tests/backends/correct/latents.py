@@ -69,8 +69,9 @@ class Explicit:
     def indexer_scores(self, q, k, weights, *, is_causal=True, activation="relu"):
         """Head by head, in float32."""
         total = torch.zeros((*q.shape[:-2], k.shape[-2]), dtype=torch.float32)
+        k = k.float()  # once: the gradients of several casts would be added in 16 bits
         for head in range(q.shape[-2]):
-            s = q[..., head, :].float() @ k.float().mT
+            s = q[..., head, :].float() @ k.mT
             total = total + weights[..., head, None].float() * (s.relu() if activation == "relu" else s)
         n, m = total.shape[-2:]
         return total.masked_fill(torch.arange(m) > torch.arange(n)[:, None] + m - n, -torch.inf) if is_causal else total
