@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import select
 import sys
 import time
 from collections.abc import Mapping
@@ -115,12 +114,12 @@ class ServerProcess(Supervisor):
 
     def _read_on(self, received: bytes) -> bytes:
         """Return these bytes and what follows, as far as it says what they are, or until nothing comes for a second."""
-        while (
-            len(received) < LOOKED_AT_BYTES and not is_told(received) and select.select([self.reads], [], [], SILENCE_SECONDS)[0]
-        ):
-            if not (more := self._read_available(LOOKED_AT_BYTES)):
-                break  # the process has ended
-            received += more
+        with suppress(TimeoutError, ProcessEnded):
+            while len(received) < LOOKED_AT_BYTES and not is_told(received):
+                self._wait(Deadline(SILENCE_SECONDS), reading=True)
+                if not (more := self._read_available(LOOKED_AT_BYTES)):
+                    break  # the channel is closed
+                received += more
         return received
 
     def _read_available(self, size: int) -> bytes:
