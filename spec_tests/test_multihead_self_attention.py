@@ -10,7 +10,7 @@ from .helpers.assertions import assert_equal, assert_identical, exactly
 from .helpers.attention_inputs import draw_other_values
 from .helpers.heads import count_key_value_heads, draw_selection_matrix, join_heads, split_heads, split_rows_by_head
 from .inputs.draw import THETA, Draw, within_domain
-from .operations.multihead_self_attention import draw_inputs, draw_projections
+from .operations.multihead_self_attention import allows_kv_heads, draw_inputs, draw_projections
 from .operations.rope import require_positions
 from .operations.scaled_dot_product_attention import draw_batch, draw_part
 from .trials.invariant import invariant
@@ -123,8 +123,9 @@ def test_shared_heads_are_repeated_weights(multihead_self_attention: Operation, 
     x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
     h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
     within_domain(draw, h_kv=h)
+    ways = tuple(number for number in (h, None) if allows_kv_heads(draw, number))
     k, v = (np.repeat(split_rows_by_head(w, h_kv), h // h_kv, axis=0).reshape(-1, w.shape[-1]) for w in (w_k, w_v))
-    repeated = multihead_self_attention(x, w_q, k, v, w_o, **(keywords | {"num_kv_heads": draw.one_of((h, None))}))
+    repeated = multihead_self_attention(x, w_q, k, v, w_o, **(keywords | {"num_kv_heads": draw.one_of(ways)}))
     assert_equal(multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords), repeated)
 
 

@@ -24,6 +24,7 @@ from spec_tests.specification.registry import Specification, dimensions, gradien
 
 from ..support.in_process import backend
 from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, Run, suite, suite_of_each, write
+from ..support.random_draw import RandomDraw
 
 pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("implementation/domain")]  # which share a run
 PLAIN = RMS_NORM + SOFTMAX + RELU + ATTENTION + ROPE
@@ -360,3 +361,15 @@ def test_what_no_call_has_is_none_where_a_function_requires_it(name: str, is_req
     called = kind(specification(name), build_backend(source, set(operations())), "float64", "eager")
     assert called.accepts("scale") == is_required
     assert called.domain.get("scale") == ((None,) if is_required else None)
+
+
+@pytest.mark.parametrize(("stated", "drawn"), [((2, None), {2, None}), ((2, 4), {2, 4})])
+def test_as_many_heads_of_keys_as_of_queries_may_be_unsaid(stated: tuple[int | None, ...], drawn: set[int | None]) -> None:
+    operation = restrict("multihead_self_attention", {"num_heads": (2, 4), "num_kv_heads": stated})
+    found = set[Any]()
+    for seed in range(40):
+        call = RandomDraw(operation, seed).call()
+        found.add(call.keywords["num_kv_heads"])
+        assert outside_domain(call) == ""
+        assert np.size(call.value) >= 0
+    assert found == drawn

@@ -113,6 +113,16 @@ def test_heads_are_numbers_of_the_call() -> None:
         settle(placement, {"num_heads": None})
 
 
+def test_the_number_of_heads_may_be_that_of_another_argument() -> None:
+    placement = as_placement({"axis": 0, "heads": "num_kv_heads or num_heads"})
+    assert settle(placement, {"num_kv_heads": None, "num_heads": 4}) == Cut(0, heads=(4,))
+    assert settle(placement, {"num_kv_heads": 2, "num_heads": 4}) == Cut(0, heads=(2,))
+    assert isinstance(placement, Cut)
+    assert placement.count_own({"num_kv_heads": 3, "num_heads": 6}, 0, 2) == {"num_kv_heads": 2}
+    with pytest.raises(ValueError, match="there is no argument num_kv_head"):
+        Shards({"multihead_self_attention": {"w_k": {"axis": 0, "heads": "num_kv_head or num_heads"}}})
+
+
 def test_the_gradient_of_summands_is_whole() -> None:
     cut = Cut(-1)
     found: list[Placement] = [of_gradient(Partial()), of_gradient(cut), of_gradient(OnMesh((2, 2), (Partial(), cut)))]

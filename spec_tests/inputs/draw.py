@@ -159,7 +159,7 @@ class Draw(ValueDraw):
             allowed = (math.prod(known),) if len(known) == len(allowed.split()) else domain.get(allowed)
         if allowed is not None:
             inside = tuple(s for s in pool if s in allowed)
-            pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
+            pool = inside or tuple(sorted(s for s in allowed if s is not None))[: 8 if len(pool) > len(SMALL) else 3]
         fresh = tuple(s for s in pool if s > 1 and s not in self.drawn_sizes.values())  # sizes of 1 hide more than equal ones
         if 0 < len(fresh) < len(pool):  # equal sizes hide dimensions that are mistaken for one another
             pool = (*pool, *fresh * FRESH_SHARE)

@@ -34,6 +34,11 @@ def draw_heads(draw: Draw, most: int, pool: tuple[int, ...] = HEAD_COUNTS, *, le
         pool = tuple(h for h in pool if least <= h <= most) or ((1, 2) if least == 1 else (least,))
     stated = draw.operation.domain.get("h_kv")
     if stated is not None and not isinstance(stated, str):
+        numbers = tuple(i for i in stated if i is not None)
+        if len(numbers) < len(stated) and (not numbers or draw.shape.one_of((True, False))):  # None: as many as of queries
+            draw.drawn_sizes["h_kv"] = h = draw.size("h", pool)
+            return h, h
+        stated = numbers
         pool = tuple(h for h in pool if any(h % i == 0 for i in stated)) or tuple(i * group for i in stated for group in (1, 2))
     h = draw.size("h", pool)
     between = tuple(i for i in range(h - 1, 1, -1) if h % i == 0)  # where the order of the groups shows

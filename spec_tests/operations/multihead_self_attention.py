@@ -36,7 +36,14 @@ def draw_heads_and_keywords(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 
         h = draw.size("h", pool)
         return h, h, {"num_heads": h}
     h, h_kv = draw_heads(draw, MOST_HEADS, pool)
-    return h, h_kv, {"num_heads": h, "num_kv_heads": None if h_kv == h and draw.one_of((True, False)) else h_kv}
+    ways = tuple(w for w in (True, False) if allows_kv_heads(draw, None if w else h)) if h_kv == h else ()
+    return h, h_kv, {"num_heads": h, "num_kv_heads": None if ways and draw.one_of(ways) else h_kv}
+
+
+def allows_kv_heads(draw: Draw, number: int | None) -> bool:
+    """Whether num_kv_heads may be this number, or None, which says that it is num_heads."""
+    stated = draw.operation.domain.get("h_kv")
+    return stated is None or isinstance(stated, str) or number in stated
 
 
 def draw_rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def draw_options(draw: Draw, *names: str, objectives: tuple[str, ...] = OBJECTIV
         keywords |= draw.keyword("level", LEVELS[::-1])
     if objective == "cispo":
         keywords |= draw.only("level", "token") if "level" in domain else {}
-    keywords |= draw_clips(draw, used, objective) if objective != "reinforce" else {}
+    if objective != "reinforce" or {"clip_low", "clip_high"} & domain.keys():  # which reinforce takes, and ignores
+        keywords |= draw_clips(draw, used, objective)
     if "ratio_limit" in used and objective == "clip":
         keywords |= draw.keyword("ratio_limit", POOLS["ratio_limit"])
     if "kl_weight" in used and draw.operation.accepts("reference_log_probs"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..processes.message import ProcessArray
 from ..specification.formats import FORMATS
-from .shards import ORDERS, Cut
+from .shards import ORDERS, Cut, split_names
 
 PARTIAL: Literal["partial"] = "partial"
 FORMS = "give an axis, None for the whole array, 'partial', a pair as (-2, 'zigzag'), or a dict as {'axis': 0, 'heads': 8}"
@@ -85,7 +85,7 @@ def _is_count(x: Any) -> bool:
 def list_names(placement: Placement) -> list[str]:
     """Return the names of arguments that a placement needs the numbers of."""
     cuts = placement.placements if isinstance(placement, OnMesh) else (placement,)
-    return [x for cut in cuts if isinstance(cut, Cut) for x in cut.heads if isinstance(x, str)]
+    return [name for cut in cuts if isinstance(cut, Cut) for x in cut.heads if isinstance(x, str) for name in split_names(x)]
 
 
 def is_sum(placement: Placement) -> bool:

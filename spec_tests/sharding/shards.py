@@ -32,7 +32,8 @@ class Cut:
     much to do as any other.
     striped: rank r has the entries r, r + n, r + 2 n and so on.
 
-    `heads` says how many heads lie along the axis: a number, or the name of an argument. Each rank then has whole heads. Several
+    `heads` says how many heads lie along the axis: a number, or the name of an argument, or "num_kv_heads or num_heads": the
+    first that a call has. Each rank then has whole heads. Several
     numbers are those of arrays that lie one after the other, as the queries, keys and values of one weight. Each rank has heads
     of all of them. `fused` says how long such arrays are in relation to each other, where each is cut between any entries.
     """
@@ -49,10 +50,7 @@ class Cut:
 
     def at(self, named: Mapping[str, Any]) -> Cut:
         """Return the cut with numbers in place of the names of arguments. Raise ValueError if a call has no such number."""
-        for name in self.heads:
-            if isinstance(name, str) and type(named.get(name)) is not int:
-                raise ValueError(f"it is cut by {name} heads, and the call has no number {name}")
-        return replace(self, heads=tuple(named[x] if isinstance(x, str) else x for x in self.heads))
+        return replace(self, heads=tuple(named[choose_name(x, named)] if isinstance(x, str) else x for x in self.heads))
 
     def count_own(self, named: Mapping[str, Any], rank: int, world_size: int) -> dict[str, int]:
         """Return how many heads a rank has, by the name of the argument that says how many there are.
@@ -60,7 +58,8 @@ class Cut:
         >>> Cut(0, heads=("num_heads", 2)).count_own({"num_heads": 3}, 0, 2)
         {'num_heads': 2}
         """
-        return {name: len(_order(self.order, named[name], world_size)[rank]) for name in self.heads if isinstance(name, str)}
+        names = [choose_name(x, named) for x in self.heads if isinstance(x, str)]
+        return {name: len(_order(self.order, named[name], world_size)[rank]) for name in names}
 
     def list_others(self, like: Sequence[Cut] = ()) -> dict[str, Cut]:
         """Return the cuts along the same axis that code may take this one for, by what they are called.
@@ -128,6 +127,22 @@ class Cut:
         if [len(own) for own in places] != [piece.shape[self.axis] for piece in pieces]:
             raise ValueError("a piece has another length")
         return np.take(joined, np.argsort(np.concatenate(places)), axis=self.axis)
+
+
+def choose_name(stated: str, named: Mapping[str, Any]) -> str:
+    """Return the first of some names, joined by "or", whose argument is a number. Raise ValueError if none is.
+
+    >>> choose_name("num_kv_heads or num_heads", {"num_kv_heads": None, "num_heads": 6})
+    'num_heads'
+    """
+    found = [name for name in split_names(stated) if type(named.get(name)) is int]
+    if not found:
+        raise ValueError(f"it is cut by {stated} heads, and the call has no number {stated}")
+    return found[0]
+
+
+def split_names(stated: str) -> list[str]:
+    return stated.split(" or ")
 
 
 def _order(order: str, length: int, world_size: int) -> list[np.ndarray]:
