@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
     from .call import Call
 
-KEYWORDS = {dimension: keyword for keyword, dimension in HEAD_DIMENSIONS.items()}  # that say how large a dimension is
+KEYWORDS = MappingProxyType({dimension: keyword for keyword, dimension in HEAD_DIMENSIONS.items()})  # that say its size
 
 
 def dimension_sizes(call: Call) -> dict[str, int]:
@@ -178,11 +179,11 @@ def outside_domain(call: Call) -> str:
             continue  # the arrays of this call have no such dimension
         if name not in sizes and call.named.get(name) is None and call.operation.accepts(name):
             continue  # a function that takes the option can be called without it; one that lacks it has the value that is stated
-        if name in KEYWORDS and None in allowed and call.named.get(KEYWORDS[name]) is None:
-            continue
         value: Any = sizes.get(name, call.keywords.get(name, spec.defaults.get(name)))
         if isinstance(allowed, str):  # the name of another dimension, or names whose sizes are multiplied
             allowed = (math.prod(sizes.get(factor, value) for factor in allowed.split()),) if value is not None else ()
+        if name in KEYWORDS and None in allowed and call.named.get(KEYWORDS[name]) is None:
+            continue
         if value not in allowed:
             return f"its domain has no {name} = {value}"
     return ""
