@@ -58,7 +58,8 @@ def _scores(a, b, decays):
     """Return the products of each row of a with the rows of b before it, and with its own, decayed."""
     if decays.shape[-1] == 1:
         return (a @ b.mT) * decays[..., 0]
-    return torch.einsum("...ic,...jc,...ijc->...ij", a, b, decays)
+    # Of two arrays: where opt_einsum is installed, torch.einsum of three raises decimal.InvalidOperation for an empty batch.
+    return torch.einsum("...ijc,...jc->...ij", a[..., :, None, :] * decays, b)
 
 
 def _chunk(q, k, v, g, beta, state):
