@@ -11,7 +11,9 @@ from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..diagnosis.evidence import Evidence, contradicts_a_rank, is_wrong
 from ..diagnosis.explain import explain
+from ..diagnosis.known_deviations import FURTHER_CALLS
 from ..diagnosis.known_pairs import explain_together, find_pair
+from ..diagnosis.wish import Wish
 from ..implementation.backend import Backend
 from ..implementation.states import AUTOCAST
 from ..specification.registry import specification
@@ -104,6 +106,11 @@ class Causes:
         """Whether one of the causes explains the wrong answer of a call."""
         return any(cause.predicts(call) for cause in self.found)
 
+    def _ask_anew(self, asker: Asker, operation: str, wish: Wish | None = None) -> Iterator[Call]:
+        """Yield answers to further calls, without the wrong ones that a known cause explains: they tell nothing of another."""
+        answered = islice(asker.ask(operation, wish), FURTHER_CALLS)
+        return (call for call in answered if not self.found or not is_wrong(call) or not self.predicts(call))
+
     def add(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for what explains a failing example that no known cause explains. Return the cause, which may be a known one."""
         cause = self._explain(failure, asker, budget)
@@ -142,7 +149,8 @@ class Causes:
         if of_ranks := search_ranks(evidence, ask, budget.search):
             explained = [of_ranks]
         else:
-            explained = explain(evidence, known, is_late, ask, asker.answer_instead, asker.ask_in_float32)
+            ask_anew = partial(self._ask_anew, asker, failure.culprit)
+            explained = explain(evidence, known, is_late, ask_anew, asker.answer_instead, asker.ask_in_float32)
         explanations = [found for found in explained if not contradicts_a_rank(found.predicts, evidence)]
         new = [call for call in failure.wrong_calls if not self.predicts(call)]
         if not explanations and (of_forward := find_cause_of_forward(self.found, new, asker)) is not None:
