@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.operator.search import read_operator
 from spec_tests.specification.registry import specification
 
-from ..support.answered import answers
-from ..support.budgets import give_budget
+from ..support.answered import answers, read_words
 
 SHAPES = ((3, 4, 2, 1), (5, 2, 3, 2), (9, 3, 2, 4), (6, 4, 4, 0))  # tokens, d_k, d_v and window
 WORDS = "each place of a window {} counts in the softmax as a key with score 0 and value 0"
@@ -64,8 +61,4 @@ def test_another_window_is_not_called_padding() -> None:
 
 
 def explain(function: Callable[..., Any]) -> str:
-    evidence = Evidence.gather(answer(function))
-    assert evidence.wrong
-    budget = give_budget(evidence.wrong[0].operation.backend)
-    found = read_operator(evidence, answer=lambda *_: None, budget=budget, catalogue=False)
-    return found.what if found else ""
+    return read_words(answer(function))

@@ -14,10 +14,7 @@ import pytest
 from spec_tests.calls.asked_rank import RANK
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.calls.ranks import represent
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.diagnosis.evidence import Evidence, has_wrong_elements, is_wrong
-from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.operator.alternative import Named, call_right
 from spec_tests.diagnosis.ranks import search
 from spec_tests.diagnosis.ranks.along_axis import list_along_axes
@@ -30,8 +27,9 @@ from spec_tests.processes.message import ProcessArray
 from spec_tests.sharding.placements import as_placement, divide, unite
 from spec_tests.sharding.statements import Shards
 from spec_tests.specification.registry import specification
-from spec_tests.specification.work import Budget, Meter, unlimited
+from spec_tests.specification.work import Budget, Meter
 
+from ..support.answers_of_ranks import answer, find
 from ..support.in_process import backend
 from ..support.machine_made_faults import make_operation
 
@@ -159,31 +157,6 @@ def test_the_shares_of_ranks_become_the_right_results(name: str, operation_of: C
                     np.testing.assert_allclose(y, expected, rtol=1e-9, atol=1e-9)
 
 
-def answer(calls: list[Call], equation: Any, count: int = 4) -> list[Call]:
-    """Return the calls with what the equation gives as the answers of all ranks, as far as it takes them."""
-    found = []
-    for call in calls:
-        ranks = [call.at_rank(rank) for rank in range(count)]
-        try:
-            for each in ranks:
-                with np.errstate(all="ignore"):
-                    each.observed = each.storage.round(np.asarray(each.evaluate(np.asarray, equation)))
-        except (ValueError, NotImplementedError):
-            continue
-        ranks[0].by_rank = ranks
-        for each in ranks[1:]:
-            each.of_rank_zero = ranks[0]
-        found.append(represent(ranks[0], has_wrong_elements))
-    return found
-
-
-def find(layout: MeshLayout, calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> Explanation | None:
-    monkeypatch.setattr(search, "list_layouts", lambda calls: [layout])
-    evidence = Evidence([call for call in calls if is_wrong(call)], [call for call in calls if not is_wrong(call)])
-    assert evidence.wrong
-    return search.find_fault_of_ranks(evidence, lambda *wish: (), unlimited(Meter()))
-
-
 SAID: tuple[tuple[str, str], ...] = (
     ("sums along one axis, parts along the other", "along tp, bias is added once for each rank"),
     ("sums along one axis, parts along the other", "no rank adds bias"),
@@ -234,9 +207,9 @@ def test_what_ranks_compute_is_said(
 ) -> None:
     layout = make_layout(*LAYOUTS[name])
     calls = draw(layout, operation_of(layout.spec.name), 24)
-    every = answer(calls, partial(double_last, layout))
+    every = answer(calls, partial(double_last, layout), 4)
     listed = {each.what: each for each in list_on_mesh(layout, calls[:4], every)}
-    found = find(layout, answer(calls, listed[said].function), monkeypatch)
+    found = find(layout, answer(calls, listed[said].function, layout.mesh.count), monkeypatch)
     assert found is not None
     assert found.what == said
 
@@ -247,7 +220,7 @@ def test_nothing_is_said_of_answers_that_no_known_mistake_gives(
     for name in ("summands", "tokens that are gathered, and a sum that is scattered"):
         layout = make_layout(*LAYOUTS[name])
         calls = draw(layout, operation_of(layout.spec.name), 24)
-        spoiled = answer(calls, lambda *a, reference=layout.spec.reference, **k: reference(*a, **k) * (1.25 + RANK.get() % 2))
+        spoiled = answer(calls, lambda *a, reference=layout.spec.reference, **k: reference(*a, **k) * (1.25 + RANK.get() % 2), 4)
         assert find(layout, spoiled, monkeypatch) is None
 
 
@@ -262,7 +235,7 @@ def test_an_equation_over_ranks_is_known_along_one_axis(
     listed = {each.what: each for each in list_along_axes(layout, calls[:4])}
     said = "along tp, token ids are not counted from the rank's first"
     assert "along dp, token ids are not counted from the rank's first" not in listed
-    found = find(layout, answer(calls, listed[said].function), monkeypatch)
+    found = find(layout, answer(calls, listed[said].function, layout.mesh.count), monkeypatch)
     assert found is not None
     assert found.what == said
 

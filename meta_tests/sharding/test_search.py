@@ -12,10 +12,8 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.calls.ranks import has_same_answer, list_distinct, represent
+from spec_tests.calls.ranks import has_same_answer, list_distinct
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.diagnosis.evidence import Evidence, has_wrong_elements, is_wrong
-from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.further_calls import FurtherCalls
 from spec_tests.diagnosis.ranks import search
 from spec_tests.diagnosis.ranks.equations import list_cuts
@@ -24,8 +22,8 @@ from spec_tests.diagnosis.ranks.layout import Layout
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.sharding.statements import Shards
 from spec_tests.specification.registry import specification
-from spec_tests.specification.work import Meter, unlimited
 
+from ..support.answers_of_ranks import answer, find
 from ..support.in_process import backend
 from ..support.machine_made_faults import make_operation
 
@@ -89,38 +87,13 @@ def has_tokens(call: Call) -> bool:
     return named["x"].ndim > 1 if call.operation.name in ("mixture_of_experts", "rope") else True
 
 
-def answer(calls: list[Call], equation: Any) -> list[Call]:
-    """Return the calls with what the equation gives as the answers of all ranks, as far as it takes them."""
-    found = []
-    for call in calls:
-        ranks = [call.at_rank(rank) for rank in range(RANKS)]
-        try:
-            for each in ranks:
-                with np.errstate(all="ignore"):
-                    each.observed = each.storage.round(np.asarray(each.evaluate(np.asarray, equation)))
-        except (ValueError, NotImplementedError):
-            continue
-        ranks[0].by_rank = ranks
-        for each in ranks[1:]:
-            each.of_rank_zero = ranks[0]
-        found.append(represent(ranks[0], has_wrong_elements))
-    return found
-
-
-def find(layout: Layout, calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> Explanation | None:
-    monkeypatch.setattr(search, "list_layouts", lambda calls: [layout])
-    evidence = Evidence([call for call in calls if is_wrong(call)], [call for call in calls if not is_wrong(call)])
-    assert evidence.wrong
-    return search.find_fault_of_ranks(evidence, lambda *wish: (), unlimited(Meter()))
-
-
 @pytest.mark.parametrize(("name", "cuts", "said"), SAID, ids=[f"{name}: {said}" for name, _, said in SAID])
 def test_what_ranks_compute_is_said(
     name: str, cuts: dict[str, Any], said: str, operation_of: Callable[[str], Operation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layout, calls = Layout(specification(name), RANKS, Shards({name: cuts}), "bottom-right", "zero"), draw(operation_of(name), 24)
     listed = {each.what: each for each in search._list_alternatives(layout, calls, calls)}
-    found = find(layout, answer(calls, listed[said].function), monkeypatch)
+    found = find(layout, answer(calls, listed[said].function, RANKS), monkeypatch)
     assert found is not None
     assert found.what == said
 
@@ -132,13 +105,13 @@ def test_nothing_is_said_of_answers_that_no_known_fault_of_ranks_gives(
         Layout(specification("linear"), RANKS, Shards({"linear": {"x": -1, "weight": 1}})),
         draw(operation_of("linear"), 24),
     )
-    spoiled = answer(calls, lambda x, weight, bias=None: np.matmul(x, weight.T) * 1.25)
+    spoiled = answer(calls, lambda x, weight, bias=None: np.matmul(x, weight.T) * 1.25, RANKS)
     assert find(layout, spoiled, monkeypatch) is None
 
 
 def test_ranks_with_one_answer_are_judged_once(operation_of: Callable[[str], Operation]) -> None:
     call = draw(operation_of("linear"), 1)[0]
-    (same,) = answer([call], lambda x, weight, bias=None: np.matmul(x, weight.T) * 2 + 1)
+    (same,) = answer([call], lambda x, weight, bias=None: np.matmul(x, weight.T) * 2 + 1, RANKS)
     assert list_distinct(same) == [same.by_rank[0] if same.by_rank else None]
     assert has_same_answer(same.by_rank[0], same.by_rank[2]) if same.by_rank else False
     assert list(FurtherCalls(lambda: [same], "linear")) == [same]

@@ -17,7 +17,7 @@ from .command import ServerCommand
 from .deadline import Deadline
 from .forks import ForkServer
 from .message import LENGTH, Answer, MalformedMessage, ProcessArray, pack, read_answer, read_header, read_length
-from .stray_output import LOOKED_AT_BYTES, describe_beginning, find_stray, is_beginning, is_told, show
+from .stray_output import LOOKED_AT_BYTES, describe_beginning, find_stray, is_beginning, is_decided, show
 from .supervisor import ProcessEnded, Supervisor, start
 from .survivors import MARKS, PROC, find_started
 
@@ -39,7 +39,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 IDLE_SECONDS = 30.0  # in which a process that imports a backend may do nothing at all
 LOOK_SECONDS = 2.0  # between two looks at whether it does
-SILENCE_SECONDS = 1.0  # after bytes that are no answer, until which the answer is expected behind them
+SILENCE_SECONDS = 1.0  # how long the bytes behind those that are no answer are waited for
 
 
 class ServerProcess(Supervisor):
@@ -113,9 +113,9 @@ class ServerProcess(Supervisor):
             raise ProcessEnded
 
     def _read_on(self, received: bytes) -> bytes:
-        """Return these bytes and what follows, as far as it says what they are, or until nothing comes for a second."""
+        """Return these bytes and those that follow. Stop when their description is decided, or after a second without any."""
         with suppress(TimeoutError, ProcessEnded):
-            while len(received) < LOOKED_AT_BYTES and not is_told(received):
+            while len(received) < LOOKED_AT_BYTES and not is_decided(received):
                 self._wait(Deadline(SILENCE_SECONDS), reading=True)
                 if not (more := self._read_available(LOOKED_AT_BYTES)):
                     break  # the channel is closed

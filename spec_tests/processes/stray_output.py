@@ -20,10 +20,10 @@ def is_beginning(received: bytes) -> bool:
     return bool(size <= MAX_HEADER_BYTES and received[LENGTH.size :].startswith(b"{"))
 
 
-def is_told(received: bytes) -> bool:
-    """Whether more bytes would change nothing of what is said of these, which do not begin as a message does.
+def is_decided(received: bytes) -> bool:
+    """Whether the description of these bytes, which are no beginning of a message, stays the same if more follow.
 
-    >>> is_told(b"loading "), is_told(b"loading " + bytes([2, 0, 0, 0, 0, 0, 0, 0]) + b"{}")
+    >>> is_decided(b"loading "), is_decided(b"loading " + bytes([2, 0, 0, 0, 0, 0, 0, 0]) + b"{}")
     (False, True)
     """
     return _is_in_other_order(received) or BEGINNING.search(received) is not None

@@ -32,10 +32,10 @@ class Cut:
     much to do as any other.
     striped: rank r has the entries r, r + n, r + 2 n and so on.
 
-    `heads` says how many heads lie along the axis: a number, or the name of an argument, or "num_kv_heads or num_heads": the
-    first that a call has. Each rank then has whole heads. Several
-    numbers are those of arrays that lie one after the other, as the queries, keys and values of one weight. Each rank has heads
-    of all of them. `fused` says how long such arrays are in relation to each other, where each is cut between any entries.
+    `heads` says how many heads lie along the axis: a number, the name of an argument, or names joined by "or", of which the
+    first that is a number in a call counts. Each rank then has whole heads. Several numbers are those of arrays that lie one
+    after the other, as the queries, keys and values of one weight. Each rank has heads of all of them. `fused` says how long
+    such arrays are in relation to each other, where each is cut between any entries.
     """
 
     axis: int

@@ -187,7 +187,7 @@ class Arithmetic:
     ) -> Arithmetic:
         """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused.
 
-        sums_are_stored: parts of a sum are stored in the dtype before they are added, so that it is computed in itself.
+        sums_are_stored: parts of sums are stored in the dtype before they are added, so 16-bit dtypes are computed in themselves.
         """
         storage = FORMATS[dtype]
         narrow = storage.precision < 24

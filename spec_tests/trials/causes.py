@@ -107,7 +107,7 @@ class Causes:
         return any(cause.predicts(call) for cause in self.found)
 
     def _ask_anew(self, asker: Asker, operation: str, wish: Wish | None = None) -> Iterator[Call]:
-        """Yield answers to further calls, without the wrong ones that a known cause explains: they tell nothing of another."""
+        """Yield answers to further calls. Leave out wrong answers that a known cause explains: they say nothing about another."""
         answered = islice(asker.ask(operation, wish), FURTHER_CALLS)
         return (call for call in answered if not self.found or not is_wrong(call) or not self.predicts(call))
 
