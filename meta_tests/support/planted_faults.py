@@ -219,7 +219,7 @@ def table_ignored(right: Any, q: Any, k: Any, v: Any, table: Any, *others: Any, 
     return right(q, k, v, np.broadcast_to(listed, table.shape).astype(table.dtype), *others, **options)
 
 
-@planted("attention_with_kv_cache", "in lengths, the first batch entry stands for all")
+@planted("attention_with_kv_cache", "the first entry of lengths is taken for each of them")
 def first_length_for_all(right: Any, q: Any, k: Any, v: Any, lengths: Any, *others: Any, **options: Any) -> Any:
     return right(q, k, v, np.broadcast_to(lengths[:1], lengths.shape).copy(), *others, **options)
 
