@@ -79,3 +79,17 @@ def test_an_argument_without_a_gradient_is_not_traced() -> None:
     logits, weight = np.eye(3)[:2], np.array([1.0, 2.0, 0.5])
     found = Gradient(spec, backend, "float32", spec.precision)(np.ones(()), logits, np.array([0, 2]), weight=weight)
     assert np.asarray(found.value).shape == (6,)
+
+
+@pytest.mark.parametrize("returns_an_argument", [True, False])
+def test_results_of_a_call_without_elements_may_carry_no_gradient(returns_an_argument: bool) -> None:
+    """Each gradient is empty, so that nothing is lost: a state before the first token is a constant."""
+
+    def linear_attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
+        assert v.numel() == 0
+        return v if returns_an_argument else torch.zeros(v.shape), torch.zeros(*q.shape[:-2], q.shape[-1], v.shape[-1])
+
+    spec = specification("linear_attention_vjp")
+    backend = Backend("mine", SimpleNamespace(linear_attention=linear_attention), Framework("torch"))
+    gradient, rows = Gradient(spec, backend, "float32", spec.precision), np.zeros((1, 0, 2))
+    assert gradient([rows, np.ones((1, 2, 2))], rows, rows, rows).value.shape == (0,)

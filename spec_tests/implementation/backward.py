@@ -35,14 +35,18 @@ def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], input
     inputs, asked_for = make_inputs(framework.module, inputs, framework.state)
     grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
     carries_gradient = any(getattr(result, "requires_grad", False) for result in _as_tuple(y))
+    is_empty = all(0 in x.shape for x in inputs)  # then each gradient is empty, whatever the results depend on
 
     def pull_back(cotangent: Any) -> Any:
+        asked = list(_pair(framework, y, cotangent))
+        dependent = [pair for pair in asked if getattr(pair[0], "requires_grad", False)]
+        if is_empty and not dependent:
+            return (None,) * len(inputs)
         if not carries_gradient:  # the result can still be compared with that of a call without gradients
             raise NotImplementedError("its result carries no gradient")
-        asked = list(_pair(framework, y, cotangent))
-        if SOME_ALONE.fullmatch(framework.state):  # some results need not depend on what is left
-            asked = [pair for pair in asked if pair[0].requires_grad] or asked
-        if not all(result.requires_grad for result, _ in asked):
+        if is_empty or SOME_ALONE.fullmatch(framework.state):  # some results need not depend on what is left
+            asked = dependent or asked
+        if len(dependent) < len(asked):
             raise NotImplementedError("one of its results carries no gradient")
         results, cotangents = [result for result, _ in asked], [c for _, c in asked]
         found = grad(results, [inputs[i] for i in asked_for], cotangents, retain_graph=True, allow_unused=True)

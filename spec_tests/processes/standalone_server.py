@@ -175,15 +175,19 @@ class Server:
         y = self.call(operation, leaves, {name: prepare(x, name) if name in positional else x for name, x in keywords.items()})
         values = [y] if not results else [y[name] for name in results] if isinstance(y, dict) else list(y)
         carries_gradient = any(getattr(value, "requires_grad", False) for value in values)
+        is_empty = all(0 in x.shape for x in inputs.values())  # then each gradient is empty, whatever the results depend on
 
         def pull_back(cotangent: Any) -> Any:
-            if not carries_gradient:
-                raise NotImplementedError("its result carries no gradient")
             given = cotangent if results else [cotangent]
             pairs = [(value, c.to(value.dtype)) for value, c in zip(values, given, strict=True) if c is not None]
-            if not all(value.requires_grad for value, _ in pairs):
+            dependent = [pair for pair in pairs if pair[0].requires_grad]
+            if is_empty and not dependent:
+                return dict.fromkeys(inputs)
+            if not carries_gradient:
+                raise NotImplementedError("its result carries no gradient")
+            if len(dependent) < len(pairs) and not is_empty:
                 raise NotImplementedError("one of its results carries no gradient")
-            asked, cotangents = (list(part) for part in zip(*pairs, strict=True))
+            asked, cotangents = (list(part) for part in zip(*dependent, strict=True))
             grad = self.arrays.module.autograd.grad
             found = grad(asked, list(inputs.values()), cotangents, retain_graph=True, allow_unused=True)
             return dict(zip(inputs, found, strict=True))
