@@ -82,14 +82,14 @@ def test_circumstances_are_blamed_for_nothing_else(operation: str, device: str |
     for functions in (RIGHT, WRONG):
         call = make_call(functions[operation], operation, device)
         wrong = [call] if functions is WRONG else []
-        assert find_circumstance(wrong, [call], unlimited(call.operation.backend.meter)) is None
+        assert find_circumstance(wrong, [], [call], unlimited(call.operation.backend.meter)) is None
 
 
 def test_a_circumstance_costs_no_call_after_the_budget_is_spent() -> None:
     call = make_call(FAULTS["vectors_of_16_bytes"].function, "sigmoid", None)
     spent = unlimited(call.operation.backend.meter).limited_to(0)
-    assert find_circumstance([], [call], unlimited(call.operation.backend.meter)) is not None
-    assert find_circumstance([], [call], spent) is None
+    assert find_circumstance([], [], [call], unlimited(call.operation.backend.meter)) is not None
+    assert find_circumstance([], [], [call], spent) is None
 
 
 def test_free_memory_is_filled_and_the_settings_are_put_back() -> None:

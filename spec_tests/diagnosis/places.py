@@ -137,9 +137,16 @@ def describe_places(found: Sequence[Places]) -> str:
         if found and all(np.array_equal(which, Place(block=block).holds(which.size)) for which, _ in found):
             after = f", after whole blocks of {block}," if len(found) >= MIN_SIZES else ""
             return f"the last elements of the result in memory{after} are"
+        if found and all(shape and np.array_equal(which.reshape(shape), _last_of_rows(shape, block)) for which, shape in found):
+            after = f", after whole blocks of {block}," if len({shape[-1] for _, shape in found}) >= MIN_SIZES else ""
+            return f"the last elements of each row of the result{after} are"
     if found and all(shape and np.array_equal(which.reshape(-1, shape[-1]), _last_row(shape)) for which, shape in found):
         return "the last row of the result is"
     return "some elements of the result are"
+
+
+def _last_of_rows(shape: tuple[int, ...], block: int) -> np.ndarray:
+    return np.broadcast_to(Place(block=block).holds(shape[-1]), shape)
 
 
 def _last_row(shape: tuple[int, ...]) -> np.ndarray:

@@ -9,7 +9,7 @@ from itertools import islice, permutations
 from ..calls.call import Call
 from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
-from ..diagnosis.evidence import Evidence, contradicts_a_rank, is_wrong
+from ..diagnosis.evidence import Evidence, contradicts_a_rank, is_comparable, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.known_deviations import FURTHER_CALLS
 from ..diagnosis.known_pairs import explain_together, find_pair
@@ -193,8 +193,9 @@ def _find_circumstance(failure: Failure, others: list[Call], budget: FailureBudg
     """Return what a failure depends on beside the arguments of its calls, None if nothing is found."""
     own = [call for call in others if call.operation.name == failure.culprit and call.operation.dtype == failure.dtype]
     wrong = [*failure.wrong_calls, *filter(is_wrong, own)] if failure.wrong_calls else []
+    right = [call for call in own if is_comparable(call) and not is_wrong(call)]
     calls = [call for call in failure.calls if call.operation.name == failure.culprit and call.operation.dtype == failure.dtype]
-    return find_circumstance(wrong, calls, budget.search)
+    return find_circumstance(wrong, right, calls, budget.search)
 
 
 def _find_origin(failure: Failure, asker: Asker) -> list[Call]:

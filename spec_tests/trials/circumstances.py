@@ -37,21 +37,23 @@ class Circumstance:
     what: str
 
 
-def find_circumstance(wrong: Sequence[Call], others: Sequence[Call], budget: Budget) -> Circumstance | None:
+def find_circumstance(
+    wrong: Sequence[Call], right: Sequence[Call], others: Sequence[Call], budget: Budget
+) -> Circumstance | None:
     """Return what the failure depends on beside the arguments, None if nothing is found.
 
-    wrong: calls of one operation that were answered wrongly, those of the failing example first. others: its other calls, where
-    none of them is wrong by itself.
+    wrong, right: calls of one operation that were answered so, those of the failing example first. others: all calls of this
+    example, where none of them is wrong by itself.
     """
     for call in wrong[:1] or others[-OTHERS:]:
-        if is_comparable(call) and 0 < call.value.size <= MAX_ELEMENTS and (found := _Search(call, wrong, budget).run()):
+        if is_comparable(call) and 0 < call.value.size <= MAX_ELEMENTS and (found := _Search(call, wrong, right, budget).run()):
             return found
     return None
 
 
 class _Search:
-    def __init__(self, call: Call, wrong: Sequence[Call], budget: Budget):
-        self.call, self.known_wrong, self.budget = RepeatedCall(call), wrong, budget
+    def __init__(self, call: Call, wrong: Sequence[Call], right: Sequence[Call], budget: Budget):
+        self.call, self.known_wrong, self.known_right, self.budget = RepeatedCall(call), wrong, right, budget
         framework = call.operation.backend.framework
         self.framework = framework if isinstance(framework, Framework) else None  # of another process little can be asked
         self.failing: list[bool] = []  # whether each repeat is wrong
@@ -176,7 +178,7 @@ class _Search:
         is_floating = self.call.operation.dtype in DTYPES  # others hold no mark
         if not (is_floating and (any(self.failing) or self.known_wrong)):
             return None
-        what = find_memory_fault(self.known_wrong or [self.call.call], framework)
+        what = find_memory_fault(self.known_wrong or [self.call.call], self.known_right, framework)
         return Circumstance("unwritten memory", what) if what else None
 
     def find_change(self) -> Circumstance | None:

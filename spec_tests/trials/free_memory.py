@@ -32,20 +32,32 @@ SENTENCES = MappingProxyType(
 MOST = 0.9  # of the elements: the ends of a block that was freed hold what the allocator writes there
 
 
-def find_memory_fault(calls: Sequence[Call], framework: Framework) -> str:
+def find_memory_fault(wrong: Sequence[Call], right: Sequence[Call], framework: Framework) -> str:
     """Return the sentence about memory that nothing was written to, "" if the answers to wrong calls do not depend on it.
 
-    Large calls are made again first: small arrays are seldom given the memory that was freed last.
+    Large calls are made again first: small arrays are seldom given the memory that was freed last. Where a call writes a part of
+    its result, those that write nothing have none of this part.
     """
-    small = [call for call in calls if call.value.size <= MAX_ELEMENTS]
+    small, others = ([call for call in calls if 0 < call.value.size <= MAX_ELEMENTS] for calls in (wrong, right))
     best = sorted(small, key=lambda call: -int(np.sum(_tells_sums(call))))[:MAX_CALLS]
-    found = [fault for call in best if (fault := _find_fault(RepeatedCall(call), framework)) is not None]
+    found = {fault for call in best if (fault := _find_fault(RepeatedCall(call), framework)) is not None}
+    if NOTHING_WRITTEN in found and (SOME_UNWRITTEN in found or _writes_some(others, framework)):
+        found = {SOME_UNWRITTEN}
     if not found or min(found) != SOME_UNWRITTEN:
         return SENTENCES[min(found)] if found else ""
-    of_each_size = list({call.value.size: call for call in small}.values())[:MAX_SIZES]
+    of_each_size = list({call.value.size: call for call in (*others, *small)}.values())[-MAX_SIZES:]
     dependent = [(_find_dependent(RepeatedCall(call), framework), call.value.shape) for call in of_each_size]
     places = [(which, shape) for which, shape in dependent if which is not None]
     return f"{describe_places(places)} never written: what is there is what free memory held"
+
+
+def _writes_some(calls: Sequence[Call], framework: Framework) -> bool:
+    """Whether one of the calls writes an element of its result. Only PyTorch can fill all new memory, which shows it."""
+    if not can_fill_with_nan(framework):
+        return False
+    large = sorted({call.value.size: call for call in calls}.values(), key=lambda call: -call.value.size)
+    seen = (_find_dependent(RepeatedCall(call), framework) for call in large[:MAX_CALLS])
+    return any(dependent is not None and not dependent.all() for dependent in seen)
 
 
 def _find_fault(call: RepeatedCall, framework: Framework) -> int | None:
