@@ -87,7 +87,7 @@ def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:
     return [
         line
         for sentence, advice in sentences
-        for line in (*_wrap_sentences([sentence]), *([f"    add: {advice}"] if advice else []))
+        for line in (*_wrap_sentences([sentence]), *([f"    {'add: ' * advice.startswith('domain')}{advice}"] if advice else []))
     ]
 
 
