@@ -58,7 +58,7 @@ def rope(
         positions = positions[..., None]
     elif section_layout == "interleaved":
         axes = [k % 3 if k < 3 * sections[k % 3] else 0 for k in range(r // 2)]
-        positions = positions.movedim(0, -1)[..., axes]
+        positions = positions.movedim(0, -1)[..., torch.tensor(axes, dtype=torch.long, device=x.device)]
     else:
         sizes = torch.tensor(sections, device=x.device)
         positions = positions.movedim(0, -1).repeat_interleave(sizes, dim=-1)
