@@ -28,11 +28,16 @@ FILE = MEASURED / "kernels.txt"
 ALSO_TRUE = {  # read after a first run: a sentence that is true of a fault, and not the one that was written down
     "attention_own_key_hidden": "wrong only where is_causal = True, in queries that see 2 keys or more",
     "attention_padded_keys_count": "keys of zeros pad the last block of 16, and their exponentials of 0 are part of the sum",
+    "attention_scale_of_the_block": "1 / sqrt(«q.shape[-1] rounded up to a power of 2»)",
     "embedding_vjp_not_zeroed": "some elements of the result are never written",
     "layer_norm_padding_in_the_variance": "the lanes that pad the row to a power of two hold 0, and 0 − mean joins the variance",
+    "linear_from_the_second_block": "the input features in the first block of 16 of weight are left out",
+    "log_softmax_not_rescaled": "wrong only from n = 17 on",
     "logsumexp_splits_not_rescaled": "wrong only from n = 33 on",
     "softmax_last_row_left_out": "some elements of the result are never written",
     "softmax_padded_with_zeros": "the row is padded to a power of two with 0, not with −∞",
+    "softmax_vjp_sum_of_the_first_block": "dx = y * c - y * sum(«the first 32 of (y * c) along axis»)",
+    "swiglu_columns_beyond_the_first_block": "the hidden features from 32 on of w2 are left out",
 }
 
 
