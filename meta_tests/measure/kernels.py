@@ -91,16 +91,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows[name] = kept.rows[name]
         print(rows[name], flush=True)
         if options.write and options.names:
-            write_rows(rows, list(kernels))
+            write_rows(rows, list(kernels), options.effort)
     if options.write:
-        write_rows(rows, list(kernels))
+        write_rows(rows, list(kernels), options.effort)
 
 
-def write_rows(rows: dict[str, str], names: list[str]) -> None:
+def write_rows(rows: dict[str, str], names: list[str], effort: str) -> None:
     """Write the rows of these kernels, in this order, and which have none."""
     kept = {name: rows[name] for name in names if name in rows}
     missing = ", ".join(name for name in names if name not in rows)
-    first = count_verdicts(kept, "kernels in the interpreter") + (f"; not run: {missing}" if missing else "")
+    first = count_verdicts(kept, f"kernels in the interpreter at {effort} effort") + (f"; not run: {missing}" if missing else "")
     FILE.write_text("\n\n".join([first, *kept.values()]) + "\n")
 
 
