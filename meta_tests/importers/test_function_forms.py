@@ -47,6 +47,11 @@ def local_attention(h, radius=3, window=1):
     return out
 """
 TAKEN = {  # the code, the operations that it is, and words on them
+    "shape": (
+        "def layer_norm(input, normalized_shape, weight, bias, eps=1e-5):\n"
+        "    return torch.nn.functional.layer_norm(input, normalized_shape, weight, bias, eps)",
+        {"layer_norm": "input for x, normalized_shape is the shape of weight"},
+    ),
     "weights": (
         f"def sdpa(query, key, value):\n    q, k = query, key\n    p = torch.softmax({SCORES}, -1)\n    return p @ value, p",
         {"attention_with_weights": "sdpa for attention_with_weights"},

@@ -341,3 +341,16 @@ def test_a_second_argument_that_is_no_position_is_not_taken() -> None:
 
     with pytest.raises(NotTaken, match=r"forward\(x, offset\) is not one of an array and positions"):
         bind_rope(OfAnOffset)
+
+
+def test_a_module_of_positions_queries_and_keys_must_answer_both() -> None:
+    class OfRows(rope_class(100.0, "half")):  # type: ignore[misc]
+        def forward(self, positions: Any, q: Any, k: Any) -> Any:
+            turned = super().forward(q, positions)
+            return (turned, turned) if self.answers_both else turned
+
+    OfRows.answers_both = True
+    assert bind_rope(OfRows)[2] == {"layout": ("half",), "theta": (100.0,)}
+    OfRows.answers_both = False
+    with pytest.raises(NotTaken, match="it answers queries and keys with one of"):
+        bind_rope(OfRows)

@@ -13,6 +13,7 @@ RIGHT = {
     "lab": ("rms_norm", "layer_norm", "rope", "multihead_self_attention"),
     "configured": ("rms_norm", "layer_norm", "swiglu", "feed_forward", "multihead_self_attention"),
     "rounded": ("swiglu", "feed_forward", "gated_activation"),
+    "serving": ("rope",),
     "model": (
         "linear", "embedding", "silu", "gelu", "swiglu", "gated_activation", "softmax", "multihead_self_attention",
     ),

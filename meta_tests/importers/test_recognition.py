@@ -110,7 +110,7 @@ def test_the_iteration_of_muon_is_taken_by_its_author_s_name(tmp_path: Path) -> 
 
 
 def test_of_a_function_and_a_class_the_function_is_meant(tmp_path: Path) -> None:
-    body = "class RMSNorm: ...\n\n\ndef rms_norm(x, normalized_shape, weight, eps=1e-5):\n    return x\n"
+    body = "class RMSNorm: ...\n\n\ndef rms_norm(x, mode, weight, eps=1e-5):\n    return x\n"
     write(tmp_path, mine=NUMPY + body)
     run = suite(tmp_path, "--backend=mine.py")
     assert "it has rms_norm, but its first parameters are not x, weight" in " ".join(run.text.split()), run.text
@@ -134,10 +134,13 @@ FUNCTION = """
 def test_the_apply_of_a_function_of_autograd_has_the_parameters_of_its_forward(tmp_path: Path) -> None:
     """It is written as (*args, **kwargs), and takes arguments by position alone."""
     pytest.importorskip("torch")
-    write(tmp_path, mine=FUNCTION.replace("FIRST ", ""), other=FUNCTION.replace("FIRST ", "normalized_shape, "))
-    right = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "layer_norm.reference")
-    assert right.code == 0, right.text
-    assert right.statuses["layer_norm.reference mine float32"] == "passed"
+    firsts = {"mine": "", "shaped": "normalized_shape, ", "other": "mode, "}
+    write(tmp_path, **{name: FUNCTION.replace("FIRST ", first) for name, first in firsts.items()})
+    for name in ("mine", "shaped"):
+        right = suite(tmp_path, f"--backend={name}.py", "--effort=smoke", "-k", "layer_norm.reference")
+        assert right.code == 0, right.text
+        assert right.statuses[f"layer_norm.reference {name} float32"] == "passed"
+    assert "layer_norm: normalized_shape is the shape of weight" in " ".join(right.text.split())
     refused = suite(tmp_path, "--backend=other.py", "--effort=smoke", "-k", "layer_norm.reference")
     assert refused.code == 4, refused.text
     assert "it has layer_norm, but its first parameters are not x, weight, bias" in " ".join(refused.text.split())

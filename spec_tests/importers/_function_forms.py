@@ -89,10 +89,15 @@ class FormProbe:
             domain |= {"one_array": True, "m": "n", "d_v": "d_k", "broadcast": False}
             shown = {"scale": self._find_scale(match, domain)} if "scale" not in match.keywords else {}
         whole = replace(match, hidden=shown)
-        words = _list_names(pairs) + "".join(f", {name} = {value}, as a call shows" for name, value in shown.items())
-        words += ", which is q, k and v" if "one_array" in domain else ""
-        words += ", of the positions 0, 1, 2, …" if "positions" in match.missing else ""
-        yield Form(operation, match.name, whole.wrap(), words, domain | {name: (x,) for name, x in shown.items()}, whole)
+        words = [
+            _list_names(pairs),
+            *(f"{name} = {value}, as a call shows" for name, value in shown.items()),
+            "which is q, k and v" if "one_array" in domain else "",
+            *(f"{theirs} is the shape of {ours}" for theirs, ours in match.shapes.items()),
+            "of the positions 0, 1, 2, …" if "positions" in match.missing else "",
+        ]
+        domain |= {name: (value,) for name, value in shown.items()}
+        yield Form(operation, match.name, whole.wrap(), ", ".join(filter(None, words)), domain, whole)
 
     def list_alibi_forms(self, name: str, function: Any) -> Iterator[Form]:
         """Yield the two operations that a bias of a length and a number of heads is: its slopes, and its distances."""

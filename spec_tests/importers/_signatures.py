@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from ..specification.aliases import ARRAYS, KEYWORDS, OPERATIONS, OTHER_PARAMETERS, TAKEN_BY
@@ -14,6 +15,7 @@ from ._imported import list_parameters
 ALWAYS_GIVEN = ("axis", "eps", "num_heads", "theta", "window")  # keywords that a function is hardly ever without
 ATTENDED = ("q", "k", "v")
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+SHAPES: Mapping[str, str] = MappingProxyType({"normalized_shape": "weight"})  # parameters that are the shape of an array
 PACKED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -34,7 +36,15 @@ class Match:
         renamed = {self.keywords.get(name, name): x for name, x in options.items() if name not in self.hidden}
         if not self.order:
             return dict(inspect.signature(self.function).bind(*given, **renamed).arguments)
-        return renamed | {self.arrays[ours]: x for ours, x in zip(self.order, given, strict=False) if ours in self.arrays}
+        arrays = dict(zip(self.order, given, strict=False))
+        shapes = {theirs: tuple(arrays[ours].shape) for theirs, ours in self.shapes.items() if ours in arrays}
+        return renamed | shapes | {self.arrays[ours]: x for ours, x in arrays.items() if ours in self.arrays}
+
+    @property
+    def shapes(self) -> dict[str, str]:
+        """The parameters that are the shape of an array, with our name of the array."""
+        names = [p.name for p in list_parameters(self.function)] if self.order else []
+        return {theirs: ours for theirs, ours in SHAPES.items() if theirs in names and ours in self.arrays}
 
     @property
     def words(self) -> dict[str, str]:
@@ -62,7 +72,7 @@ class Match:
                 given = tuple(x.detach() if hasattr(x, "detach") else x for x in given)
             return _call(self.function, self.bind(*given, **options))
 
-        taken = {*self.arrays.values()}
+        taken = {*self.arrays.values(), *self.shapes}
         ours = {theirs: name for name, theirs in self.keywords.items()}
         kinds = inspect.Parameter
         parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.order]
@@ -126,7 +136,7 @@ def _match_by_name(
     first = parameters[0].name
     if wanted[0] not in arrays and first not in (*arrays.values(), *keywords.values()):
         arrays = {wanted[0]: first, **arrays}
-    known = {*arrays.values(), *keywords.values()}
+    known = {*arrays.values(), *keywords.values(), *(theirs for theirs, ours in SHAPES.items() if ours in arrays)}
     if any(p.default is p.empty and p.name not in known and p.kind not in PACKED for p in parameters):
         return None
     missing = tuple(ours for ours in wanted if ours not in arrays)
