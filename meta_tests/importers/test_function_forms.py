@@ -52,6 +52,11 @@ TAKEN = {  # the code, the operations that it is, and words on them
         "    return torch.nn.functional.layer_norm(input, normalized_shape, weight, bias, eps)",
         {"layer_norm": "input for x, normalized_shape is the shape of weight"},
     ),
+    "matrices": (
+        "def swiglu(h, gate_proj, up_proj, down_proj):\n"
+        "    return (torch.nn.functional.silu(h @ gate_proj.T) * (h @ up_proj.T)) @ down_proj.T",
+        {"swiglu": "h for x, gate_proj for w1, down_proj for w2, up_proj for w3"},
+    ),
     "weights": (
         f"def sdpa(query, key, value):\n    q, k = query, key\n    p = torch.softmax({SCORES}, -1)\n    return p @ value, p",
         {"attention_with_weights": "sdpa for attention_with_weights"},

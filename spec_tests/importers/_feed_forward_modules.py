@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
+from ..specification.aliases import GATED
 from ._configurations import BIAS_NAMES, DROPOUT_NAMES, HIDDEN_NAMES, ROUNDED, find_config, make_config, name_sizes
 from ._imported import RAISED, NotTaken, import_torch, list_named_parameters, say
 
-ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {  # our name of a matrix, and the names that modules give it
-        "w1": ("w1", "gate_proj", "gate", "w_gate", "linear_gate", "fc_gate"),
-        "w3": ("w3", "up_proj", "up", "w_up", "linear_up", "fc_up", "linear_fc"),
-        "w2": ("w2", "down_proj", "down", "w_down", "linear_down", "fc_down", "proj", "out_proj"),
-    }
-)
 D, HIDDEN = 4, 9  # two thirds of the second, as in Llama, are another number than the first
 UP, DOWN = (HIDDEN, D), (D, HIDDEN)
 NAMED = ("swiglu", "llama")  # in the names of classes whose gate is silu
@@ -165,7 +158,7 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
 
     roles = f"{keys['w1']} is the gate w1, {keys['w3']} is w3, {keys['w2']} is w2"
     one = import_torch().ones(1, 1)
-    gate = _find_activation(lambda x: run(x, dict.fromkeys(ROLES, one), dict.fromkeys(ROLES)) / x, added=import_torch().ones_like)
+    gate = _find_activation(lambda x: run(x, dict.fromkeys(GATED, one), dict.fromkeys(GATED)) / x, added=import_torch().ones_like)
     if gate != "silu" and not any(word in found.__name__.lower() for word in NAMED):
         raise NotTaken(f"its gate is {gate}, as a call shows; swiglu has silu")
     return with_biases if vectors else swiglu, f"the class {found.__name__}({shown}): {roles}", {}
@@ -178,13 +171,13 @@ def _find_roles(matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
     Where another matrix is the way down, w1 and w2 are the gate and the way up.
     """
     own = {name: name.removesuffix(".weight").rpartition(".")[2].lower() for name in matrices}
-    down = [name for name, shape in matrices.items() if shape[0] == D != shape[1] and own[name] in ROLES["w2"]]
+    down = [name for name, shape in matrices.items() if shape[0] == D != shape[1] and own[name] in GATED["w2"]]
     up = [name for name, shape in matrices.items() if shape[1] == D != shape[0]]
-    gates = [name for name in up if own[name] in ROLES["w1"]]
-    others = [name for name in up if own[name] in (*ROLES["w3"], "w2") and name not in gates]
+    gates = [name for name in up if own[name] in GATED["w1"]]
+    others = [name for name in up if own[name] in (*GATED["w3"], "w2") and name not in gates]
     found = {"w1": gates, "w2": down, "w3": others}
     named = {role: names[0] for role, names in found.items() if len(names) == 1}
-    return named if len(named) == len(ROLES) else {}
+    return named if len(named) == len(GATED) else {}
 
 
 def _find_roles_by_call(make: Callable[[int, int], Any], matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
@@ -192,7 +185,7 @@ def _find_roles_by_call(make: Callable[[int, int], Any], matrices: dict[str, tup
     torch = import_torch()
     down = [name for name, shape in matrices.items() if shape[0] == D != shape[1]]
     up = [name for name, shape in matrices.items() if shape[1] == D != shape[0]]
-    if len(down) != 1 or len(up) != 2 or len(matrices) != len(ROLES):
+    if len(down) != 1 or len(up) != 2 or len(matrices) != len(GATED):
         return {}
     module = make(1, 1).eval()
     zeros = {name: torch.zeros_like(value) for name, value in module.named_parameters()}

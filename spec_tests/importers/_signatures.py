@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ..specification.aliases import ARRAYS, KEYWORDS, OPERATIONS, OTHER_PARAMETERS, TAKEN_BY
+from ..specification.aliases import ARRAYS, ARRAYS_OF, KEYWORDS, OPERATIONS, OTHER_PARAMETERS, TAKEN_BY
 from ._imported import list_parameters
 
 ALWAYS_GIVEN = ("axis", "eps", "num_heads", "theta", "window")  # keywords that a function is hardly ever without
@@ -153,7 +153,8 @@ def _find_arrays(parameters: list[inspect.Parameter], operation: str) -> dict[st
     wanted, found = _list_arrays(operation), dict[str, str]()
     names = [p.name for p in parameters if p.kind not in PACKED]
     for ours in wanted:
-        theirs = [name for name in names if name == ours or (name in ARRAYS.get(ours, ()) and name not in wanted)]
+        others = (*ARRAYS.get(ours, ()), *ARRAYS_OF.get(operation, {}).get(ours, ()))
+        theirs = [name for name in names if name == ours or (name in others and name not in wanted)]
         found |= dict.fromkeys((ours,), theirs[0]) if theirs and theirs[0] not in found.values() else {}
     return found
 

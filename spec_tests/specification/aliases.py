@@ -48,6 +48,18 @@ ARRAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+GATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # the matrices of swiglu: the names that modules and functions give them
+        "w1": ("w1", "gate_proj", "gate", "w_gate", "linear_gate", "fc_gate", "gate_weight", "W_gate", "gate_proj_weight"),
+        "w3": ("w3", "up_proj", "up", "w_up", "linear_up", "fc_up", "linear_fc", "up_weight", "W_up", "up_proj_weight"),
+        "w2": (
+            "w2", "down_proj", "down", "w_down", "linear_down", "fc_down", "proj", "out_proj", "down_weight", "W_down",
+            "down_proj_weight",
+        ),
+    }
+)  # fmt: skip
+ARRAYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({"swiglu": GATED})  # names in one operation alone
+
 KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # an argument that is passed by name, and its other names
