@@ -202,7 +202,25 @@ def test_a_function_of_fewer_arrays_is_another_function(tmp_path: Path) -> None:
     found = suite(tmp_path, "--backend=mine.py", "-k", "swiglu.reference or relu.reference")
     assert found.code == 0, found.text
     text = " ".join(found.text.split())
-    assert "mine's swiglu takes (gate, up), but the operation is called with (x, w1, w2, w3)" in text
+    assert "it has swiglu, but its first parameters are not x, w1, w2, w3; rename them, or the function" in text
+
+
+def test_a_function_of_fewer_arrays_than_a_newer_operation_is_another_function(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + "\n\ndef policy_loss(log_probs, returns):\n    return -(log_probs * returns).mean()\n")
+    found = suite(tmp_path, "--backend=mine.py", "-k", "policy_loss.reference or relu.reference")
+    assert found.code == 0, found.text
+    words = "mine's policy_loss takes (log_probs, returns), but the operation is called with (log_probs, advantages, mask)"
+    assert words in " ".join(found.text.split())
+
+
+def test_a_parameter_with_the_name_of_another_array_is_said(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + "\n\ndef sample(logits, temperature=1.0):\n    return np.argmax(logits, -1)\n")
+    found = suite(tmp_path, "--backend=mine.py", "-k", "sample.reference or relu.reference")
+    assert found.code == 0, found.text
+    words = (
+        "mine's sample takes logits, but the operation is called with probabilities; rename the parameter if it is probabilities"
+    )
+    assert words in " ".join(found.text.split())
 
 
 def test_a_slip_is_said_before_the_dtypes_that_an_operation_lacks(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ TAKEN = {  # the code, the operations that it is, and words on them
         "    return (torch.nn.functional.silu(h @ gate_proj.T) * (h @ up_proj.T)) @ down_proj.T",
         {"swiglu": "h for x, gate_proj for w1, down_proj for w2, up_proj for w3"},
     ),
+    "floor of the length": (
+        "def l2_norm(x, dim=-1):\n    return x / x.norm(dim=dim, keepdim=True).clamp(min=1e-12)",
+        {"l2_norm": "eps = 1e-12, as a call shows"},
+    ),
+    "beside the length": (
+        "def l2_norm(y):\n    return y / (y.norm(dim=-1, keepdim=True) + 1e-8)",
+        {"l2_norm": "eps = 1e-08, as a call shows"},
+    ),
+    "below the root": (
+        "def rms_norm(x, weight):\n    return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 2e-6) * weight",
+        {"rms_norm": "eps = 2e-06, as a call shows"},
+    ),
     "weights": (
         f"def sdpa(query, key, value):\n    q, k = query, key\n    p = torch.softmax({SCORES}, -1)\n    return p @ value, p",
         {"attention_with_weights": "sdpa for attention_with_weights"},
@@ -130,6 +142,12 @@ WRONG = {  # what is replaced in the code above, and the laws that see it
     "another order": ("+ epsilon", "- epsilon", "rms_norm.reference"),
     "one array": ("row - window", "row - window + 1", "local_attention.reference"),
     "a gain": ("+ eps)", "+ 2 * eps)", "rms_norm.reference"),
+    "floor of the length": ("x.norm(", "1.001 * x.norm(", "l2_norm.reference"),
+    "below the root": (
+        "sqrt(x.square().mean(-1, keepdim=True) + 2e-6)",
+        "sqrt(x.square().mean(-1, keepdim=True)) + 2e-6",
+        "rms_norm.reference",
+    ),
     "tanh": ("approximate='tanh')", "approximate='tanh') * 1.001", "gelu.reference"),
     "halves of positions": ("- b * phi.sin()", "+ b * phi.sin()", "rope.reference"),
     "alibi": ("(i[:, None] - i).abs()", "(i[:, None] - i).abs() ** 2", "alibi_bias.reference"),

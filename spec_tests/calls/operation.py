@@ -32,7 +32,14 @@ from .read_array import read_array, read_narrow
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
-from .signature import ask_for_keywords, describe_too_few_arguments, find_left_out_argument, find_unknown_argument, list_required
+from .signature import (
+    ask_for_keywords,
+    describe_other_meaning,
+    describe_too_few_arguments,
+    find_left_out_argument,
+    find_unknown_argument,
+    list_required,
+)
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -101,8 +108,8 @@ class Operation(ArrayFormats, PassedArrays):
         lacking = [name for name in self.spec.required if not self.accepts(name) and name != "axis"]
         if lacking := [name for name in lacking if len(self.domain.get(name, ())) != 1]:
             return f"{self.backend.name}'s {self.name} {ask_for_keywords(self.name, lacking)}"
-        if too_few := describe_too_few_arguments(self.spec, self.function):
-            return f"{self.backend.name}'s {self.name} {too_few}"
+        if differs := describe_too_few_arguments(self.spec, self.function) or describe_other_meaning(self.spec, self.function):
+            return f"{self.backend.name}'s {self.name} {differs}"
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"

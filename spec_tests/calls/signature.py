@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+from ..specification.aliases import OTHER_MEANINGS
 from ..specification.registry import Specification
 
 EXAMPLE_VALUES = MappingProxyType(
@@ -109,6 +110,15 @@ def describe_too_few_arguments(spec: Specification, function: Any) -> str:
     if len(taken) >= len(arrays):
         return ""
     return f"takes ({', '.join(taken)}), but the operation is called with ({', '.join(arrays)})"
+
+
+def describe_other_meaning(spec: Specification, function: Any) -> str:
+    """Return the rest of a sentence on a function whose parameter has the name of something else than the array in its place."""
+    taken = [p.name for p in _list_positional(read_parameters(function) or ())]
+    for ours, theirs in zip(_list_required_arrays(spec), taken, strict=False):
+        if theirs in OTHER_MEANINGS.get(ours, ()):
+            return f"takes {theirs}, but the operation is called with {ours}; rename the parameter if it is {ours}"
+    return ""
 
 
 def _list_required_arrays(spec: Specification) -> list[str]:

@@ -39,6 +39,10 @@ PAIRS_OF_RESULTS: Mapping[tuple[int, ...], str] = MappingProxyType(
 )  # the shape of the second result of attention, and the operation that has it
 OF_PLAIN_ATTENTION: Mapping[str, Any] = MappingProxyType({"attention_with_lse": {"h_kv": "h"}})  # it shares no heads
 NORMS: Mapping[str, int] = MappingProxyType({"rms_norm": 2, "layer_norm": 3})  # and how many arrays they have
+OF_EPSILON: Mapping[str, int] = MappingProxyType({**NORMS, "l2_norm": 1})  # operations with an epsilon, with as many arrays
+TINY = 1e-20  # a magnitude that is far below every epsilon that people write, and its square below the smallest float32
+DIGITS = 3  # of an epsilon
+ROUNDING = 1e-4  # of an epsilon: a number that has more digits is not one that people write
 ATTENTION = "scaled_dot_product_attention"
 
 
@@ -136,6 +140,8 @@ class FormProbe:
                 shown = {"approximate": "tanh"}
             if operation == "rope" and "layout" not in parameters and self._find_layout(match, {}) == "half":
                 shown = {"layout": "half"}
+            if operation in OF_EPSILON and "eps" not in parameters and (eps := self._find_epsilon(match, operation)):
+                shown = {"eps": eps}
             if operation in NORMS and self._adds_one(match, operation):
                 conventions = {"gain": "one plus weight"}
         seen = [f"{name} = {value}, as a call shows" for name, value in {**shown, **conventions}.items()]
@@ -214,6 +220,29 @@ class FormProbe:
                 return False
             answers.append(results[0])
         return bool(np.all(np.abs(answers[1] / answers[0] - 3) < NEAR))
+
+    def _find_epsilon(self, match: Match, operation: str) -> float:
+        """Return the epsilon of a function that does not take one, 0 if its answers show none.
+
+        A row that is nearly 0 is divided by epsilon, or by its root. What a row of that length is divided by shows which it is.
+        """
+        least = self._find_divisor(match, operation, TINY)
+        if not 0 < least < math.inf:
+            return 0.0
+        ratio = self._find_divisor(match, operation, least) / least
+        is_below_root = min((1, math.sqrt(2), 2), key=lambda shown: abs(ratio - shown)) not in (1, 2)
+        eps = least**2 if is_below_root else least
+        rounded = float(f"{eps:.{DIGITS - 1}e}")
+        return rounded if abs(rounded - eps) <= ROUNDING * eps else 0.0
+
+    def _find_divisor(self, match: Match, operation: str, length: float) -> float:
+        """Return what a row of this length, as the operation has it, is divided by, 0 if the answer shows none."""
+        scale = length / (math.sqrt(WIDTH) if operation == "l2_norm" else 1)
+        row = np.tile(np.array([scale, -scale], np.float32), (1, WIDTH // 2))
+        arrays = [row, np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32)][: OF_EPSILON[operation]]
+        results = self.call(match, *arrays)
+        size = float(np.abs(results[0]).max()) if results and results[0].shape == row.shape else 0.0
+        return scale / size if 0 < size < math.inf else 0.0
 
     def _find_scale(self, match: Match, domain: dict[str, Any]) -> float | None:
         """Return 1 if the scores are those of the plain product, else None, the default."""

@@ -60,6 +60,14 @@ GATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )  # fmt: skip
 ARRAYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({"swiglu": GATED})  # names in one operation alone
 
+OTHER_MEANINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # an array that is passed by position, and names that say that a function takes something else in its place
+        "logits": ("probs", "probabilities", "log_probs", "logprobs"),
+        "log_probs": ("logits", "probs", "probabilities"),
+        "probabilities": ("logits", "log_probs", "logprobs"),
+    }
+)
+
 KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # an argument that is passed by name, and its other names
