@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spec_tests.diagnosis.regions.refused import MAX_CHANCE, Region, find_region
+from spec_tests.diagnosis.regions.refused import MAX_CHANCE, Region, describe_options, find_region
 
 from ..support.seeds import draw_seed
 
@@ -99,3 +99,15 @@ def test_what_was_not_drawn_is_said() -> None:
     examples: list[tuple[bool, Facts]] = [(size > 8, {"d": size}) for size in (1, 2, 4, 8, 16, 32, 64) for _ in range(4)]
     region = find_region("op", examples)
     assert region == Region("refuses d > 8 (9 to 15 were not drawn)", 'domain = {"op": {"d": range(1, 9)}}')
+
+
+def test_several_options_are_left_out_of_the_signature() -> None:
+    """An option of which another value is answered stays in it, and a combination is no option."""
+    refused = [frozenset(names) for names in (["mask"], ["bias", "scale"], ["form = quick"], ["flag = True"])]
+    found = describe_options("op", refused, {"form = tanh", "scale"})
+    words = "refuses bias with scale, flag = True, form = quick and mask"
+    assert found == Region(words, "leave flag and mask out of the signature of op")
+    assert describe_options("op", refused[1:3], {"form = tanh", "scale"}) == Region(
+        "refuses bias with scale and form = quick", ""
+    )
+    assert describe_options("op", [], {"scale"}) is None

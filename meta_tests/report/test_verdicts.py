@@ -100,20 +100,6 @@ def test_a_shortfall_says_what_is_refused_and_the_line_that_states_it() -> None:
     ]
 
 
-def test_a_shortfall_of_optional_variants_says_which_to_leave_out() -> None:
-    """An option of which another value is answered stays in the signature, and a combination is no option."""
-    answered, refused = [PLAIN, "form = tanh"], ["mask", "bias with scale", "form = quick", "flag = True"]
-    row = verdict(answered=10, variants={"answered": answered, "refused": refused}, refusals=[["backend", "no", 90]])
-    assert describe_shortfalls([row]) == [
-        (
-            "relu answered 10 of 100 in float32: most examples have bias with scale, flag = True, form = quick or mask, "
-            "which it refuses",
-            "leave flag and mask out of the signature of relu",
-        )
-    ]
-    assert describe_shortfall(row).endswith("which it refuses; leave flag and mask out of the signature of relu")
-
-
 def test_variants_that_some_dtype_refuses_are_refused() -> None:
     both = [verdict(variants={"answered": ["mask", "bias"], "refused": []}),
             verdict(dtype="float16", variants={"answered": ["mask"], "refused": ["bias"]})]  # fmt: skip

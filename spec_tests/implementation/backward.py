@@ -35,7 +35,7 @@ def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], input
     inputs, asked_for = make_inputs(framework.module, inputs, framework.state)
     grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
     carries_gradient = any(getattr(result, "requires_grad", False) for result in _as_tuple(y))
-    is_empty = all(0 in x.shape for x in inputs)  # then each gradient is empty, whatever the results depend on
+    is_empty = bool(inputs) and all(0 in x.shape for x in inputs)  # then each gradient is empty, whatever the results depend on
 
     def pull_back(cotangent: Any) -> Any:
         asked = list(_pair(framework, y, cotangent))

@@ -230,8 +230,8 @@ class FormProbe:
         if not 0 < least < math.inf:
             return 0.0
         ratio = self._find_divisor(match, operation, least) / least
-        is_below_root = min((1, math.sqrt(2), 2), key=lambda shown: abs(ratio - shown)) not in (1, 2)
-        eps = least**2 if is_below_root else least
+        nearest = min((1, math.sqrt(2), 2), key=lambda shown: abs(ratio - shown))  # a floor, below the root, beside the length
+        eps = least if nearest in (1, 2) else least**2
         rounded = float(f"{eps:.{DIGITS - 1}e}")
         return rounded if abs(rounded - eps) <= ROUNDING * eps else 0.0
 

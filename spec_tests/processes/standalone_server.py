@@ -175,7 +175,7 @@ class Server:
         y = self.call(operation, leaves, {name: prepare(x, name) if name in positional else x for name, x in keywords.items()})
         values = [y] if not results else [y[name] for name in results] if isinstance(y, dict) else list(y)
         carries_gradient = any(getattr(value, "requires_grad", False) for value in values)
-        is_empty = all(0 in x.shape for x in inputs.values())  # then each gradient is empty, whatever the results depend on
+        is_empty = bool(inputs) and all(0 in x.shape for x in inputs.values())  # then each gradient is empty
 
         def pull_back(cotangent: Any) -> Any:
             given = cotangent if results else [cotangent]

@@ -87,8 +87,12 @@ def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:
     return [
         line
         for sentence, advice in sentences
-        for line in (*_wrap_sentences([sentence]), *([f"    {'add: ' * advice.startswith('domain')}{advice}"] if advice else []))
+        for line in (*_wrap_sentences([sentence]), *([f"    {_begin(advice)}{advice}"] if advice else []))
     ]
+
+
+def _begin(advice: str) -> str:
+    return "add: " if advice.startswith("domain") else ""
 
 
 def _wrap_sentences(sentences: Iterable[str]) -> list[str]:

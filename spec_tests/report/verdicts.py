@@ -105,25 +105,7 @@ def _explain_shortfall(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[s
         return f"refuses whatever is drawn{texts}", advice if is_of_dtype else ""
     if verdict.region:
         return verdict.region
-    if not verdict.unexplained and verdict.variants.refused:
-        return _explain_by_variants(verdict)
     return f"no single size or option tells what it refuses{_quote_refusals(verdict)}", ""
-
-
-def _explain_by_variants(verdict: Verdict) -> tuple[str, str]:
-    """Return the optional variants that it refuses, of which most examples have one, and which of them to leave out.
-
-    An option of which another value than the default was answered must stay in the signature.
-    """
-    refused, answered = sorted(verdict.variants.refused), {name.partition(" = ")[0] for name in verdict.variants.answered}
-    options = dict.fromkeys(name.partition(" = ")[0] for name in refused if " with " not in name)
-    unused = [name for name in options if name not in answered]
-    leave = f"leave {_join_names(unused, 'and')} out of the signature of {verdict.operation.removesuffix('_vjp')}"
-    return f"most examples have {_join_names(refused, 'or')}, which it refuses", leave if unused else ""
-
-
-def _join_names(names: Sequence[str], word: str) -> str:
-    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _quote_refusals(verdict: Verdict) -> str:

@@ -128,5 +128,8 @@ def _find_region(trial: Trial, name: str) -> tuple[str, str] | None:
     if not any(example.refusal == "backend" for example in examples):
         return None
     (module,) = import_modules("spec_tests.diagnosis.regions.refused")
-    region = module.find_region(name.removesuffix("_vjp"), [(e.refusal == "backend", e.facts) for e in examples])
+    operation = name.removesuffix("_vjp")
+    region = module.find_region(operation, [(e.refusal == "backend", e.facts) for e in examples])
+    if region is None and not trial.tally.coverage.unexplained():
+        region = module.describe_options(operation, *trial.tally.coverage.list_options())
     return (region.words, region.advice) if region else None

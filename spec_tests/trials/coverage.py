@@ -83,6 +83,10 @@ class Coverage:
         refused = (example.options for example in self.examples if example.refusal == "backend")
         return sum(not any(variant <= options for variant in variants) for options in refused)
 
+    def list_options(self) -> tuple[list[frozenset[str]], set[str]]:
+        """Return the combinations of optional arguments that were refused throughout, and those that were answered."""
+        return self.refused_variants(), {name for example in self.examples if example.answered for name in example.options}
+
     def describe_variants(self) -> dict[str, list[str]]:
         """Return the names of the variants that were answered, and of those that were only refused."""
         options = (example.options for example in self.examples if example.answered)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,6 +56,24 @@ def find_region(operation: str, examples: Sequence[tuple[bool, Mapping[str, Any]
             if choices * len(names) <= MAX_CHANCE * ways:
                 candidates.append((rank, choices, region))
     return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
+
+
+def describe_options(operation: str, refused: Sequence[frozenset[str]], answered: Collection[str]) -> Region | None:
+    """Return the region of the calls with some optional arguments, as "mask" or "activation = silu". None if there are none.
+
+    An option of which another value than the default was answered must stay in the signature.
+    """
+    if not refused:
+        return None
+    kept = {name.partition(" = ")[0] for name in answered}
+    alone = {next(iter(names)).partition(" = ")[0] for names in refused if len(names) == 1}
+    unused = sorted(alone - kept)
+    words = _join(sorted(" with ".join(sorted(names)) for names in refused))
+    return Region(f"refuses {words}", f"leave {_join(unused)} out of the signature of {operation}" if unused else "")
+
+
+def _join(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Counter[Any]) -> Iterator[tuple[int, int, Region]]:
