@@ -92,7 +92,8 @@ def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:
 
 
 def _begin(advice: str) -> str:
-    return "add: " if advice.startswith("domain") else ""
+    """Return what stands before a line to add to a file: nothing before another sentence."""
+    return "" if advice.startswith("leave ") else "add: "
 
 
 def _wrap_sentences(sentences: Iterable[str]) -> list[str]:
